@@ -1,0 +1,106 @@
+package org.gristway.dataset;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedSet;
+import org.gristway.Failure;
+import org.gristway.chunk.ChunkFormat;
+import org.gristway.chunk.ChunkHeader;
+import org.gristway.chunk.ChunkTable;
+import org.gristway.chunk.FolderChunkStore;
+import org.gristway.os.NativeFile;
+
+/**
+ * What the chunks of a folder say of themselves, without any snapshot: which versions they make up,
+ * and whether all of each are there.
+ *
+ * @param headers of the chunks of all complete versions, by number
+ * @param complete how many versions are complete
+ * @param loose chunks behind them, of a version whose last chunk is not there
+ */
+record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
+
+  /**
+   * Reads the front of every chunk. A gap in the numbers is a missing chunk, and a failure; loose
+   * chunks at the end are not, since an append that was cut short leaves the same.
+   */
+  static ChunkList read(DatasetFolder folder) {
+    SortedSet<Integer> numbers = folder.chunkNumbers();
+    List<ChunkHeader> headers = new ArrayList<>();
+    int complete = 0;
+    int kept = 0;
+    for (int number : numbers) {
+      if (number != headers.size()) {
+        throw FolderChunkStore.missing(folder.chunk(headers.size()));
+      }
+      ChunkHeader header = readHeader(folder, number);
+      String fault = misfit(headers, header, complete);
+      if (fault != null) {
+        throw Failure.damaged("%s does not belong here: %s", folder.chunk(number), fault);
+      }
+      headers.add(header);
+      if (header.last()) {
+        complete++;
+        kept = headers.size();
+      }
+    }
+    List<Integer> loose = new ArrayList<>();
+    for (int number = kept; number < headers.size(); number++) {
+      loose.add(number);
+    }
+    return new ChunkList(List.copyOf(headers.subList(0, kept)), complete, loose);
+  }
+
+  private static @org.jspecify.annotations.Nullable String misfit(
+      List<ChunkHeader> before, ChunkHeader header, int complete) {
+    if (header.number() != before.size()) {
+      return "it is chunk " + header.number() + " under the name of " + before.size();
+    }
+    if (header.version() != complete + 1) {
+      return "it is of version "
+          + header.version()
+          + " where version "
+          + (complete + 1)
+          + " should go on";
+    }
+    if (!before.isEmpty()) {
+      ChunkHeader last = before.getLast();
+      if (!header.dataset().equals(last.dataset())) {
+        return "it is of another dataset";
+      }
+      if (header.firstSample() != last.firstSample() + last.sampleCount()) {
+        return "its samples do not follow those of the chunk before it";
+      }
+    }
+    return null;
+  }
+
+  private static ChunkHeader readHeader(DatasetFolder folder, int number) {
+    try (Arena arena = Arena.ofConfined();
+        NativeFile file = NativeFile.openToRead(folder.chunk(number))) {
+      var head = arena.allocate(ChunkFormat.HEADER_BYTES, 8);
+      file.readFully(head, ChunkFormat.HEADER_BYTES, 0);
+      ChunkHeader header = ChunkHeader.read(head, file.path().toString());
+      ChunkTable.checkSize(header, file.size(), file.path().toString());
+      return header;
+    } catch (EOFException cutOff) {
+      throw Failure.damaged("%s is damaged: it is too short", folder.chunk(number));
+    } catch (IOException failed) {
+      throw Failure.io("read " + folder.chunk(number), failed);
+    }
+  }
+
+  long samples() {
+    return headers.isEmpty()
+        ? 0
+        : headers.getLast().firstSample() + headers.getLast().sampleCount();
+  }
+
+  /** The chunks of all versions up to this one. */
+  List<ChunkHeader> upTo(int version) {
+    return headers.stream().filter(header -> header.version() <= version).toList();
+  }
+}

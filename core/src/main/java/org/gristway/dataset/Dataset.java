@@ -1,0 +1,264 @@
+package org.gristway.dataset;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Optional;
+import java.util.zip.CRC32C;
+import org.gristway.Failure;
+import org.gristway.chunk.Extent;
+import org.gristway.chunk.FolderChunkStore;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.snapshot.Snapshot;
+
+/**
+ * An open dataset: what samples it has, and their bytes.
+ *
+ * <pre>{@code
+ * try (Dataset dataset = Dataset.open(Path.of("flowers.gw"))) {
+ *   for (Sample sample : dataset) {
+ *     byte[] bytes = dataset.read(sample);
+ *   }
+ * }
+ * }</pre>
+ *
+ * <p>Bytes are returned only after they have passed their checksum. All methods may be called from
+ * any thread until {@link #close}; a dataset that is appended to meanwhile stays the version that
+ * was opened. Damage met on the way is a {@link Failure} that names the chunk and the sample.
+ */
+public final class Dataset implements Iterable<Sample>, AutoCloseable {
+
+  private static final int PIECE = 4 << 20;
+
+  private final DatasetFolder folder;
+  private final Snapshot snapshot;
+  private final FolderChunkStore store;
+
+  private Dataset(DatasetFolder folder, Snapshot snapshot) {
+    this.folder = folder;
+    this.snapshot = snapshot;
+    this.store = new FolderChunkStore(folder.path(), snapshot);
+  }
+
+  /** Opens the newest version of the dataset in a folder. */
+  public static Dataset open(Path path) {
+    DatasetFolder folder = DatasetFolder.at(path);
+    return new Dataset(folder, folder.openNewest());
+  }
+
+  /** Opens a given version, from 1. */
+  public static Dataset open(Path path, int version) {
+    DatasetFolder folder = DatasetFolder.at(path);
+    if (!folder.versions().contains(version)) {
+      throw Failure.wrongCall("%s has no version %d; it has %s", path, version, folder.versions());
+    }
+    return new Dataset(folder, Snapshot.open(folder.snapshot(version)));
+  }
+
+  public Path path() {
+    return folder.path();
+  }
+
+  /** The metadata behind this dataset. It is closed with the dataset. */
+  public Snapshot snapshot() {
+    return snapshot;
+  }
+
+  /** How many samples there are. */
+  public long size() {
+    return snapshot.sampleCount();
+  }
+
+  /** A sample by its id. */
+  public Sample sample(long id) {
+    if (id < 0 || id >= size()) {
+      throw Failure.wrongCall("there is no sample %d: %s has %d", id, folder.path(), size());
+    }
+    SampleEntry entry = snapshot.entry(id);
+    List<Sample.Part> parts = new ArrayList<>(entry.shape().size());
+    long start = 0;
+    for (int i = 0; i < entry.partEnds().length; i++) {
+      long end = entry.partEnds()[i];
+      parts.add(new Sample.Part(entry.shape().parts().get(i), start, end - start));
+      start = end;
+    }
+    return new Sample(id, entry.keyText(), entry.label(), List.copyOf(parts), entry.length());
+  }
+
+  /** A sample by its key. */
+  public Optional<Sample> find(String key) {
+    long id = snapshot.find(key);
+    return id < 0 ? Optional.empty() : Optional.of(sample(id));
+  }
+
+  /** All samples, in the order in which their bytes lie in the chunks. */
+  @Override
+  public Iterator<Sample> iterator() {
+    return new Iterator<>() {
+      private long next;
+
+      @Override
+      public boolean hasNext() {
+        return next < size();
+      }
+
+      @Override
+      public Sample next() {
+        if (!hasNext()) {
+          throw new NoSuchElementException();
+        }
+        return sample(next++);
+      }
+    };
+  }
+
+  /** The samples whose keys begin with {@code prefix}, in key order. */
+  public Iterable<Sample> withPrefix(String prefix) {
+    byte[] bytes = prefix.getBytes(StandardCharsets.UTF_8);
+    long first = snapshot.rankOf(bytes);
+    return () ->
+        new Iterator<>() {
+          private long rank = first;
+
+          @Override
+          public boolean hasNext() {
+            return rank < size() && startsWith(snapshot.keyBytes(snapshot.inKeyOrder(rank)), bytes);
+          }
+
+          @Override
+          public Sample next() {
+            if (!hasNext()) {
+              throw new NoSuchElementException();
+            }
+            return sample(snapshot.inKeyOrder(rank++));
+          }
+        };
+  }
+
+  /**
+   * What a folder of keys holds: the names of its samples, and of its folders with a slash at the
+   * end, in key order.
+   *
+   * @param name the folder's path, or the empty string for all that is at the top
+   */
+  public List<String> list(String name) {
+    String prefix = name.isEmpty() || name.endsWith("/") ? name : name + "/";
+    byte[] inside = prefix.getBytes(StandardCharsets.UTF_8);
+    List<String> children = new ArrayList<>();
+    long rank = snapshot.rankOf(inside);
+    while (rank < size()) {
+      byte[] key = snapshot.keyBytes(snapshot.inKeyOrder(rank));
+      if (!startsWith(key, inside)) {
+        break;
+      }
+      int slash = inside.length;
+      while (slash < key.length && key[slash] != '/') {
+        slash++;
+      }
+      boolean isFolder = slash < key.length;
+      int end = isFolder ? slash + 1 : slash;
+      children.add(new String(key, inside.length, end - inside.length, StandardCharsets.UTF_8));
+      rank = isFolder ? rankBehindFolder(Arrays.copyOf(key, end)) : rank + 1;
+    }
+    return children;
+  }
+
+  /** A slash is the lowest byte of all; with a one in its place, a folder's keys are all below. */
+  private long rankBehindFolder(byte[] folderWithSlash) {
+    folderWithSlash[folderWithSlash.length - 1] = 1;
+    return snapshot.rankOf(folderWithSlash);
+  }
+
+  private static boolean startsWith(byte[] key, byte[] prefix) {
+    return key.length >= prefix.length
+        && Arrays.equals(key, 0, prefix.length, prefix, 0, prefix.length);
+  }
+
+  /** The name of a label, where labels have names. */
+  public Optional<String> labelName(int label) {
+    return snapshot.labelName(label);
+  }
+
+  /** The bytes of all parts of a sample, one after the other. */
+  public byte[] read(Sample sample) {
+    if (sample.length() > Integer.MAX_VALUE - 8) {
+      throw Failure.wrongCall(
+          "'%s' has %d bytes, too many for one array; use writeTo", sample.key(), sample.length());
+    }
+    Extent extent = snapshot.location(sample.id());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(Math.max(1, extent.length()));
+      store.fill(extent, memory);
+      MemorySegment bytes = memory.asSlice(0, extent.length());
+      CRC32C checksum = new CRC32C();
+      checksum.update(bytes.asByteBuffer());
+      check(sample, extent, checksum);
+      return bytes.toArray(ValueLayout.JAVA_BYTE);
+    }
+  }
+
+  /** The bytes of one part of a sample. */
+  public byte[] read(Sample sample, Sample.Part part) {
+    return Arrays.copyOfRange(
+        read(sample), (int) part.offset(), (int) (part.offset() + part.length()));
+  }
+
+  /**
+   * Writes one part of a sample of any size; the whole sample is verified before the first byte.
+   */
+  public void writeTo(Sample sample, Sample.Part part, OutputStream out) throws IOException {
+    if (sample.length() <= PIECE) {
+      out.write(read(sample), (int) part.offset(), (int) part.length());
+      return;
+    }
+    Extent extent = snapshot.location(sample.id());
+    readInPieces(sample, extent, 0, 0, OutputStream.nullOutputStream());
+    readInPieces(sample, extent, part.offset(), part.offset() + part.length(), out);
+  }
+
+  private void readInPieces(Sample sample, Extent extent, long from, long to, OutputStream out)
+      throws IOException {
+    CRC32C checksum = new CRC32C();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(PIECE);
+      for (long at = 0; at < extent.length(); at += PIECE) {
+        long length = Math.min(PIECE, extent.length() - at);
+        store.fill(new Extent(extent.chunk(), extent.offset() + at, length), memory);
+        checksum.update(memory.asSlice(0, length).asByteBuffer());
+        long first = Math.clamp(from - at, 0, length);
+        long last = Math.clamp(to - at, 0, length);
+        out.write(memory.asSlice(first, last - first).toArray(ValueLayout.JAVA_BYTE));
+      }
+    }
+    check(sample, extent, checksum);
+  }
+
+  private void check(Sample sample, Extent extent, CRC32C checksum) {
+    if ((int) checksum.getValue() != snapshot.checksum(sample.id())) {
+      throw damaged(folder.chunk(extent.chunk()), sample.key());
+    }
+  }
+
+  /** The failure for a sample whose bytes are not what was packed. */
+  static Failure damaged(Path chunk, String key) {
+    return Failure.damaged(
+        "%s is damaged: sample '%s' fails its checksum; bring the file back from a copy, or pack"
+            + " again",
+        chunk, key);
+  }
+
+  @Override
+  public void close() {
+    store.close();
+    snapshot.close();
+  }
+}

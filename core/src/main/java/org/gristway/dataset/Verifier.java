@@ -1,0 +1,235 @@
+package org.gristway.dataset;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
+import org.gristway.Failure;
+import org.gristway.Progress;
+import org.gristway.chunk.ChunkTable;
+import org.gristway.chunk.FolderChunkStore;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.os.NativeFile;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads every byte of a dataset, past the page cache, and holds it against its checksums: chunks by
+ * their own tables, snapshots by theirs, and each against the other. Finds all damage, not only the
+ * first.
+ */
+public final class Verifier {
+
+  /**
+   * What was found.
+   *
+   * @param chunks that were read
+   * @param samples whose bytes were checked
+   * @param bytes of their data
+   * @param faults one line each: file, sample where it is one, and what is wrong
+   */
+  public record Report(long chunks, long samples, long bytes, List<String> faults) {}
+
+  private static final int THREADS = 4;
+  private static final int PIECE = 4 << 20;
+
+  private final DatasetFolder folder;
+  private final Progress progress;
+  private final ConcurrentLinkedQueue<String> faults = new ConcurrentLinkedQueue<>();
+  private final AtomicLong samples = new AtomicLong();
+  private final AtomicLong bytes = new AtomicLong();
+
+  private Verifier(DatasetFolder folder, Progress progress) {
+    this.folder = folder;
+    this.progress = progress;
+  }
+
+  /** Verifies the dataset in a folder. Damage is reported, not thrown. */
+  public static Report verify(Path path, Progress progress) {
+    return new Verifier(DatasetFolder.at(path), progress).run();
+  }
+
+  private Report run() {
+    Snapshot newest = verifySnapshots();
+    try (newest) {
+      SortedSet<Integer> chunks = new TreeSet<>(folder.chunkNumbers());
+      if (newest != null) {
+        chunks.clear(); // those behind its last were never published
+        for (int chunk = 0; chunk < newest.chunkCount(); chunk++) {
+          chunks.add(chunk);
+        }
+      } else {
+        attempt(() -> ChunkList.read(folder));
+      }
+      progress.begin("verifying", Progress.Unit.BYTES, totalBytes(chunks));
+      verifyChunks(List.copyOf(chunks), newest);
+      progress.end();
+      List<String> sorted = new ArrayList<>(faults);
+      sorted.sort(null);
+      return new Report(chunks.size(), samples.get(), bytes.get(), List.copyOf(sorted));
+    }
+  }
+
+  private long totalBytes(SortedSet<Integer> chunks) {
+    long total = 0;
+    for (int chunk : chunks) {
+      Path path = folder.chunk(chunk);
+      try {
+        total += Files.exists(path) ? Files.size(path) : 0;
+      } catch (IOException failed) {
+        faults.add(String.valueOf(Failure.io("look at " + path, failed).getMessage()));
+      }
+    }
+    return total;
+  }
+
+  /** Returns the newest snapshot that is sound, if any is. */
+  private @Nullable Snapshot verifySnapshots() {
+    Snapshot newest = null;
+    SortedSet<Integer> versions = folder.versions();
+    if (versions.isEmpty()) {
+      faults.add(folder.path() + " has no snapshot; 'gristway rebuild' makes it anew");
+    }
+    for (int version = 1; !versions.isEmpty() && version <= versions.last(); version++) {
+      Path path = folder.snapshot(version);
+      if (!versions.contains(version)) {
+        faults.add(path + " is missing; 'gristway rebuild' makes it anew");
+        continue;
+      }
+      progress.begin("verifying " + path.getFileName(), Progress.Unit.BYTES, 0);
+      Snapshot snapshot = openSound(path, version);
+      if (snapshot != null) {
+        if (newest != null) {
+          newest.close();
+        }
+        newest = snapshot;
+      }
+    }
+    return newest;
+  }
+
+  private @Nullable Snapshot openSound(Path path, int version) {
+    try {
+      Snapshot snapshot = Snapshot.open(path);
+      try {
+        snapshot.verify();
+        if (snapshot.version() != version) {
+          throw Failure.damaged("%s holds version %d", path, snapshot.version());
+        }
+        return snapshot;
+      } catch (Failure damaged) {
+        snapshot.close();
+        throw damaged;
+      }
+    } catch (Failure damaged) {
+      faults.add(String.valueOf(damaged.getMessage()));
+      return null;
+    }
+  }
+
+  private void attempt(Runnable check) {
+    try {
+      check.run();
+    } catch (Failure damaged) {
+      faults.add(String.valueOf(damaged.getMessage()));
+    }
+  }
+
+  /** Several threads, a chunk each at a time: that is what keeps several reads under way. */
+  private void verifyChunks(List<Integer> chunks, @Nullable Snapshot snapshot) {
+    AtomicLong next = new AtomicLong();
+    Runnable work =
+        () -> {
+          try (Arena arena = Arena.ofConfined()) {
+            MemorySegment buffer = arena.allocate(PIECE, NativeFile.DIRECT_ALIGNMENT);
+            for (long i = next.getAndIncrement(); i < chunks.size(); i = next.getAndIncrement()) {
+              int chunk = chunks.get((int) i);
+              attempt(() -> verifyChunk(chunk, snapshot, buffer));
+            }
+          }
+        };
+    Workers.run("verify", Math.min(THREADS, chunks.size()), work);
+  }
+
+  private void verifyChunk(int chunk, @Nullable Snapshot snapshot, MemorySegment buffer) {
+    Path path = folder.chunk(chunk);
+    if (!Files.exists(path)) {
+      throw FolderChunkStore.missing(path);
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      ChunkTable table;
+      try (NativeFile file = NativeFile.openToRead(path)) {
+        table = ChunkTable.read(file, arena);
+      }
+      if (snapshot != null) {
+        compare(path, chunk, table, snapshot);
+      }
+      try (NativeFile file = NativeFile.openDirect(path)) {
+        verifyData(file, table, buffer);
+      }
+    } catch (IOException failed) {
+      throw Failure.io("read " + path, failed);
+    }
+  }
+
+  /** Holds the table against the snapshot: both must tell the same of every sample. */
+  private static void compare(Path path, int chunk, ChunkTable table, Snapshot snapshot) {
+    if (table.headerChecksum() != snapshot.chunkHeaderChecksum(chunk)) {
+      throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
+    }
+    long first = snapshot.firstSample(chunk);
+    for (int i = 0; i < table.sampleCount(); i++) {
+      SampleEntry one = table.sample(i);
+      SampleEntry other = snapshot.entry(first + i);
+      if (one.checksum() != other.checksum()
+          || one.label() != other.label()
+          || !Arrays.equals(one.partEnds(), other.partEnds())
+          || !Arrays.equals(one.key(), other.key())) {
+        throw Failure.damaged("%s and its snapshot disagree on '%s'", path, one.keyText());
+      }
+    }
+  }
+
+  /** One pass over the data in large pieces; a sample's checksum may span several. */
+  private void verifyData(NativeFile file, ChunkTable table, MemorySegment buffer)
+      throws IOException {
+    long start = table.header().dataOffset();
+    long end = start + table.header().dataBytes();
+    CRC32C checksum = new CRC32C();
+    int sample = 0;
+    long at = start;
+    for (long piece = start; piece < end || sample < table.sampleCount(); piece += PIECE) {
+      long got = piece < end ? file.read(buffer, PIECE, piece) : 0;
+      long filled = Math.min(piece + got, end);
+      if (piece < end && filled < Math.min(piece + PIECE, end)) {
+        throw Failure.damaged("%s is damaged: it ends before byte %d", file.path(), end);
+      }
+      for (; sample < table.sampleCount(); sample++) {
+        long sampleEnd = start + table.end(sample);
+        long here = Math.min(sampleEnd, Math.max(filled, at));
+        checksum.update(buffer.asSlice(Math.min(at - piece, PIECE), here - at).asByteBuffer());
+        at = here;
+        if (at < sampleEnd) {
+          break; // the rest of this sample is in the next piece
+        }
+        if ((int) checksum.getValue() != table.checksum(sample)) {
+          Failure fault = Dataset.damaged(file.path(), table.sample(sample).keyText());
+          faults.add(String.valueOf(fault.getMessage()));
+        }
+        checksum.reset();
+        samples.incrementAndGet();
+      }
+      progress.advance(got);
+    }
+    bytes.addAndGet(table.header().dataBytes());
+  }
+}

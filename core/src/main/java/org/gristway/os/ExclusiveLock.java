@@ -1,0 +1,58 @@
+package org.gristway.os;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * A lock file held by one holder at a time. The system releases it when its holder's process dies,
+ * however it dies; the file is deleted on release, and one that a kill left behind locks nobody
+ * out.
+ */
+public final class ExclusiveLock implements AutoCloseable {
+
+  private final Path path;
+  private final int fd;
+
+  private ExclusiveLock(Path path, int fd) {
+    this.path = path;
+    this.fd = fd;
+  }
+
+  /** Takes the lock, or returns nothing if somebody else holds it. */
+  public static Optional<ExclusiveLock> tryTake(Path path) throws IOException {
+    byte[] name = NativeFile.bytes(path);
+    while (true) {
+      int fd = Posix.open(name, Posix.READ_WRITE | Posix.CREATE);
+      if (!Posix.tryLock(fd)) {
+        Posix.close(fd);
+        return Optional.empty();
+      }
+      if (isStillNamed(name, fd)) {
+        return Optional.of(new ExclusiveLock(path, fd));
+      }
+      Posix.close(fd); // its former holder deleted the file between our open and our lock
+    }
+  }
+
+  private static boolean isStillNamed(byte[] path, int fd) throws IOException {
+    try {
+      return Posix.status(path, false).isSameFileAs(Posix.status(fd));
+    } catch (PosixException gone) {
+      if (gone.number() == PosixException.ENOENT) {
+        return false;
+      }
+      throw gone;
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      Files.deleteIfExists(path); // while still held, so that nobody waits on a nameless file
+    } finally {
+      Posix.close(fd);
+    }
+  }
+}

@@ -1,0 +1,144 @@
+package org.gristway.os;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+
+/**
+ * An open file, read and written at given offsets straight from and to native memory.
+ *
+ * <p>Any number of threads may read and write at once; closing is for one of them, when the others
+ * are done.
+ */
+public final class NativeFile implements AutoCloseable {
+
+  /** Direct reads want offset, length and address to be multiples of this. */
+  public static final int DIRECT_ALIGNMENT = 4096;
+
+  private final Path path;
+  private final int fd;
+  private final boolean direct;
+
+  private NativeFile(Path path, int fd, boolean direct) {
+    this.path = path;
+    this.fd = fd;
+    this.direct = direct;
+  }
+
+  /** Opens an existing file for reading. */
+  public static NativeFile openToRead(Path path) throws IOException {
+    return new NativeFile(path, Posix.open(bytes(path), Posix.READ_ONLY), false);
+  }
+
+  /**
+   * Opens an existing file for reading past the page cache, or through it where that is refused.
+   */
+  public static NativeFile openDirect(Path path) throws IOException {
+    try {
+      int fd = Posix.open(bytes(path), Posix.READ_ONLY | Posix.DIRECT);
+      return new NativeFile(path, fd, true);
+    } catch (PosixException refused) {
+      if (refused.number() != PosixException.EINVAL) {
+        throw refused;
+      }
+      return openToRead(path); // tmpfs and some network file systems have no direct reads
+    }
+  }
+
+  /** Opens an existing file for reading and writing. */
+  public static NativeFile openToWrite(Path path) throws IOException {
+    return new NativeFile(path, Posix.open(bytes(path), Posix.READ_WRITE), false);
+  }
+
+  /** Creates a file that must not exist yet. */
+  public static NativeFile create(Path path) throws IOException {
+    int fd = Posix.open(bytes(path), Posix.READ_WRITE | Posix.CREATE | Posix.EXCLUSIVE);
+    return new NativeFile(path, fd, false);
+  }
+
+  /** The path it was opened by. */
+  public Path path() {
+    return path;
+  }
+
+  /** True if reads go past the page cache and must be aligned. */
+  public boolean isDirect() {
+    return direct;
+  }
+
+  public long size() throws IOException {
+    return Posix.status(fd).size();
+  }
+
+  /**
+   * Gives the file this size and the disk blocks for it: whoever writes or maps it later cannot run
+   * out of space.
+   */
+  public void allocate(long size) throws IOException {
+    if (size == 0) {
+      return;
+    }
+    try {
+      Posix.allocate(fd, size);
+    } catch (PosixException refused) {
+      if (refused.number() != PosixException.EOPNOTSUPP) {
+        throw refused;
+      }
+      fillWithZeros(size);
+    }
+  }
+
+  private void fillWithZeros(long size) throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment zeros = arena.allocate(1 << 20);
+      for (long at = 0; at < size; at += zeros.byteSize()) {
+        write(zeros, Math.min(zeros.byteSize(), size - at), at);
+      }
+    }
+  }
+
+  /** Reads up to {@code length} bytes; fewer only at the end of the file. */
+  public long read(MemorySegment target, long length, long offset) throws IOException {
+    long done = 0;
+    while (done < length) {
+      int count = Posix.read(fd, target.asSlice(done), length - done, offset + done);
+      if (count == 0 || (direct && count % DIRECT_ALIGNMENT != 0)) {
+        return done + count; // a direct read ends unaligned only where the file ends
+      }
+      done += count;
+    }
+    return done;
+  }
+
+  /** Reads exactly {@code length} bytes. */
+  public void readFully(MemorySegment target, long length, long offset) throws IOException {
+    if (read(target, length, offset) < length) {
+      throw new EOFException("the file ends before byte " + (offset + length));
+    }
+  }
+
+  /** Writes all {@code length} bytes. */
+  public void write(MemorySegment source, long length, long offset) throws IOException {
+    long done = 0;
+    while (done < length) {
+      done += Posix.write(fd, source.asSlice(done), length - done, offset + done);
+    }
+  }
+
+  /** Returns when everything written is durable. */
+  public void sync() throws IOException {
+    Posix.sync(fd);
+  }
+
+  @Override
+  public void close() throws IOException {
+    Posix.close(fd);
+  }
+
+  static byte[] bytes(Path path) {
+    return path.toString().getBytes(StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,75 @@
+package org.gristway.pack;
+
+import org.gristway.Failure;
+
+/**
+ * How to pack.
+ *
+ * @param chunkSize bytes of a full chunk's file; a sample larger than that gets a chunk of its own
+ * @param seed of the random order in which samples are laid out
+ * @param keepOrder lay samples out in source order instead
+ * @param stemParts in folders and zips too, files that share their path up to the name's first dot
+ *     are the parts of one sample, as in tars
+ * @param skipUnreadable leave out what cannot be read, instead of publishing nothing
+ * @param force replace the dataset that is there
+ * @param threads that read and write at once; what is written does not depend on it
+ */
+public record PackOptions(
+    long chunkSize,
+    long seed,
+    boolean keepOrder,
+    boolean stemParts,
+    boolean skipUnreadable,
+    boolean force,
+    int threads) {
+
+  /** 64 MiB: large enough for any storage to stream, small enough to copy and replace one. */
+  public static final long DEFAULT_CHUNK_SIZE = 64 << 20;
+
+  /** Small files are read one after the other by each thread; more threads keep a disk busier. */
+  public static final int DEFAULT_THREADS = 8;
+
+  private static final long MIN_CHUNK_SIZE = 64 << 10;
+  private static final long MAX_CHUNK_SIZE = 1 << 30;
+
+  /** What holds where nothing else is asked for. */
+  public static final PackOptions DEFAULT =
+      new PackOptions(DEFAULT_CHUNK_SIZE, 0, false, false, false, false, DEFAULT_THREADS);
+
+  public PackOptions {
+    if (chunkSize < MIN_CHUNK_SIZE || chunkSize > MAX_CHUNK_SIZE) {
+      throw Failure.wrongCall("the chunk size must be between 64KiB and 1GiB");
+    }
+    if (threads < 1) {
+      throw Failure.wrongCall("packing needs at least one thread");
+    }
+  }
+
+  public PackOptions withChunkSize(long size) {
+    return new PackOptions(size, seed, keepOrder, stemParts, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withSeed(long value) {
+    return new PackOptions(chunkSize, value, keepOrder, stemParts, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withKeepOrder(boolean value) {
+    return new PackOptions(chunkSize, seed, value, stemParts, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withStemParts(boolean value) {
+    return new PackOptions(chunkSize, seed, keepOrder, value, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withSkipUnreadable(boolean value) {
+    return new PackOptions(chunkSize, seed, keepOrder, stemParts, value, force, threads);
+  }
+
+  public PackOptions withForce(boolean value) {
+    return new PackOptions(chunkSize, seed, keepOrder, stemParts, skipUnreadable, value, threads);
+  }
+
+  public PackOptions withThreads(int count) {
+    return new PackOptions(chunkSize, seed, keepOrder, stemParts, skipUnreadable, force, count);
+  }
+}

@@ -1,0 +1,448 @@
+package org.gristway.snapshot;
+
+import static org.gristway.snapshot.SnapshotFormat.BLOCK_BYTES;
+import static org.gristway.snapshot.SnapshotFormat.BLOCK_SHIFT;
+import static org.gristway.snapshot.SnapshotFormat.CHUNK_BYTES;
+import static org.gristway.snapshot.SnapshotFormat.FOOTER_BYTES;
+import static org.gristway.snapshot.SnapshotFormat.HEADER_BYTES;
+import static org.gristway.snapshot.SnapshotFormat.NAME_MASK;
+import static org.gristway.snapshot.SnapshotFormat.SAMPLE_BYTES;
+import static org.gristway.snapshot.SnapshotFormat.SLOT_BYTES;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Optional;
+import org.gristway.Failure;
+import org.gristway.chunk.ChunkCatalog;
+import org.gristway.chunk.ChunkFormat;
+import org.gristway.chunk.ChunkTable;
+import org.gristway.chunk.DatasetId;
+import org.gristway.chunk.Extent;
+import org.gristway.chunk.Key;
+import org.gristway.chunk.LittleEndian;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.chunk.Shape;
+import org.gristway.snapshot.SnapshotFormat.Header;
+import org.gristway.snapshot.SnapshotFormat.LabelKind;
+
+/**
+ * The metadata of one dataset version, used straight from its mapped file: opening it costs the
+ * same for a thousand samples and for a billion, and no heap is spent per sample.
+ *
+ * <p>Samples are numbered from 0 in the order of their bytes in the chunks. A block of 64 KiB is
+ * checked against its checksum when it is first touched, so what is returned has been verified.
+ * Every method may be called from any thread until {@link #close}; each throws {@link Failure}
+ * (damaged) if it touches bytes that are not what was written.
+ *
+ * <p>Next on the way from file to tensor: the plan, which turns a snapshot and a seed into reads.
+ */
+public final class Snapshot implements ChunkCatalog, AutoCloseable {
+
+  private final String where;
+  private final Arena arena;
+  private final MemorySegment file;
+  private final MemorySegment checked; // a byte a block: 1 once it has passed
+  private final Header header;
+  private final List<Shape> shapes;
+
+  private Snapshot(String where, Arena arena, MemorySegment file, Header header) {
+    this.where = where;
+    this.arena = arena;
+    this.file = file;
+    this.header = header;
+    this.checked = arena.allocate(SnapshotFormat.blocks(header.checksumsAt()));
+    long shapeBytes = header.checksumsAt() - header.shapesAt();
+    if (shapeBytes > ChunkFormat.MAX_TABLE_BYTES) {
+      throw SnapshotFormat.damaged(where, "its part names are too long");
+    }
+    this.shapes = ChunkTable.readShapes(touch(header.shapesAt(), shapeBytes), where);
+  }
+
+  /** The file name of a version's snapshot. */
+  public static String fileName(int version) {
+    return SnapshotFormat.fileName(version);
+  }
+
+  /** Opens a snapshot: checks its header and footer and maps the rest. */
+  public static Snapshot open(Path path) {
+    String where = path.toString();
+    Arena arena = Arena.ofShared();
+    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+      long size = channel.size();
+      if (size < HEADER_BYTES + FOOTER_BYTES) {
+        throw SnapshotFormat.damaged(where, "its " + size + " bytes are too few for a snapshot");
+      }
+      MemorySegment file = channel.map(FileChannel.MapMode.READ_ONLY, 0, size, arena);
+      Header header = Header.read(file, size, where);
+      checkFooter(file, header, where);
+      return new Snapshot(where, arena, file, header);
+    } catch (IOException failed) {
+      arena.close();
+      throw Failure.io("open " + path, failed);
+    } catch (Failure refused) {
+      arena.close();
+      throw refused;
+    }
+  }
+
+  private static void checkFooter(MemorySegment file, Header header, String where) {
+    MemorySegment footer = file.asSlice(header.fileBytes() - FOOTER_BYTES);
+    long checksumBytes = 4 * SnapshotFormat.blocks(header.checksumsAt());
+    if (LittleEndian.getLong(footer, 20) != SnapshotFormat.FOOTER_MAGIC
+        || LittleEndian.getInt(footer, 16) != LittleEndian.checksum(footer.asSlice(0, 16))
+        || LittleEndian.getLong(footer, 0) != header.fileBytes()
+        || LittleEndian.getInt(footer, 8) != LittleEndian.getInt(file, HEADER_BYTES - 4)) {
+      throw SnapshotFormat.damaged(where, "its footer is not the one written");
+    }
+    MemorySegment checksums = file.asSlice(header.checksumsAt(), checksumBytes);
+    if (LittleEndian.getInt(footer, 12) != LittleEndian.checksum(checksums)) {
+      throw SnapshotFormat.damaged(where, "its checksums fail their own checksum");
+    }
+  }
+
+  /** Checks every block, and that every record agrees with its neighbours. */
+  public void verify() {
+    for (long block = 0; block < SnapshotFormat.blocks(header.checksumsAt()); block++) {
+      check(block);
+    }
+    for (long id = 0; id < sampleCount(); id++) {
+      SampleEntry entry = entry(id);
+      location(id);
+      if (find(entry.key()) != id) {
+        throw SnapshotFormat.damaged(where, "its index does not find '" + entry.keyText() + "'");
+      }
+    }
+  }
+
+  /** The part of the file asked for, after its blocks have passed their checksums. */
+  private MemorySegment touch(long offset, long length) {
+    ensureChecked(offset, length);
+    return file.asSlice(offset, length);
+  }
+
+  private void ensureChecked(long offset, long length) {
+    long last = (offset + Math.max(length, 1) - 1) >>> BLOCK_SHIFT;
+    for (long block = offset >>> BLOCK_SHIFT; block <= last; block++) {
+      if (block < checked.byteSize() && checked.get(ValueLayout.JAVA_BYTE, block) == 0) {
+        check(block);
+      }
+    }
+  }
+
+  private void check(long block) {
+    long start = block << BLOCK_SHIFT;
+    long end = Math.min(start + BLOCK_BYTES, header.checksumsAt());
+    int expected = LittleEndian.getInt(file, header.checksumsAt() + 4 * block);
+    if (LittleEndian.checksum(file.asSlice(start, end - start)) != expected) {
+      throw SnapshotFormat.damaged(where, "bytes " + start + " to " + end + " fail their checksum");
+    }
+    checked.set(ValueLayout.JAVA_BYTE, block, (byte) 1); // twice by two threads does no harm
+  }
+
+  private long number(long offset) {
+    ensureChecked(offset, 8);
+    return LittleEndian.getLong(file, offset);
+  }
+
+  private int smallNumber(long offset) {
+    ensureChecked(offset, 4);
+    return LittleEndian.getInt(file, offset);
+  }
+
+  /** Which dataset this is, in any version. */
+  public DatasetId datasetId() {
+    return header.dataset();
+  }
+
+  /** Which version of which content this is: two snapshots with the same id hold the same. */
+  public DatasetId id() {
+    return header.snapshot();
+  }
+
+  public int version() {
+    return header.datasetVersion();
+  }
+
+  public long sampleCount() {
+    return header.samples();
+  }
+
+  /** The sum of all samples' lengths. */
+  public long dataBytes() {
+    return header.dataBytes();
+  }
+
+  /** The size of the file itself. */
+  public long fileBytes() {
+    return header.fileBytes();
+  }
+
+  /** True if labels are folder names with numbers, false if they are plain numbers. */
+  public boolean hasNamedLabels() {
+    return header.labelKind() == LabelKind.NAMED;
+  }
+
+  /** One more than the highest named label, or 0. */
+  public int namedLabelCount() {
+    return (int) header.namedLabels();
+  }
+
+  /** The name of a label, if it has one. */
+  public Optional<String> labelName(int label) {
+    if (label < 0 || label >= header.namedLabels()) {
+      return Optional.empty();
+    }
+    int sample = smallNumber(header.labelsAt() + 4L * label);
+    if (sample == SnapshotFormat.NO_SAMPLE) {
+      return Optional.empty();
+    }
+    byte[] folder = Key.firstFolder(keyBytes(checkedId(Integer.toUnsignedLong(sample))));
+    return Optional.ofNullable(folder).map(name -> new String(name, StandardCharsets.UTF_8));
+  }
+
+  /** The lists of part names that samples have, by number. */
+  public List<Shape> shapes() {
+    return shapes;
+  }
+
+  public String key(long sample) {
+    return new String(keyBytes(sample), StandardCharsets.UTF_8);
+  }
+
+  public byte[] keyBytes(long sample) {
+    return names(sample, 0, keyLength(sample)).toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  public int label(long sample) {
+    return smallNumber(record(sample) + 20);
+  }
+
+  /** The bytes of all its parts together. */
+  public long length(long sample) {
+    long length = number(record(sample + 1)) - number(record(sample));
+    if (length < 0) {
+      throw contradiction(sample);
+    }
+    return length;
+  }
+
+  public int checksum(long sample) {
+    return smallNumber(record(sample) + 16);
+  }
+
+  public Shape shape(long sample) {
+    int shape = (int) (number(record(sample) + 8) >>> 48);
+    if (shape >= shapes.size()) {
+      throw contradiction(sample);
+    }
+    return shapes.get(shape);
+  }
+
+  /** Where each part ends, counted from the sample's first byte. */
+  public long[] partEnds(long sample) {
+    long length = length(sample);
+    long[] ends = new long[shape(sample).size()];
+    if (ends.length > 1) {
+      MemorySegment stored = names(sample, keyLength(sample), 8 * (ends.length - 1));
+      for (int i = 0; i < ends.length - 1; i++) {
+        ends[i] = LittleEndian.getLong(stored, 8L * i);
+        if (ends[i] < (i == 0 ? 0 : ends[i - 1]) || ends[i] > length) {
+          throw contradiction(sample);
+        }
+      }
+    }
+    ends[ends.length - 1] = length;
+    return ends;
+  }
+
+  /** All that is known of a sample but its place. */
+  public SampleEntry entry(long sample) {
+    int label = label(sample);
+    return new SampleEntry(
+        keyBytes(sample),
+        shape(sample),
+        partEnds(sample),
+        label,
+        label >= 0 && hasNamedLabels(),
+        checksum(sample));
+  }
+
+  /** Where a sample's bytes are. */
+  public Extent location(long sample) {
+    long start = number(record(checkedId(sample)));
+    int chunk = chunkOf(sample);
+    long at = chunkRecord(chunk);
+    long offset = number(at + 16) + (start - number(at + 8));
+    long length = length(sample);
+    if (offset < 0 || length > chunkFileBytes(chunk) || offset > chunkFileBytes(chunk) - length) {
+      throw contradiction(sample);
+    }
+    return new Extent(chunk, offset, length);
+  }
+
+  /** The chunk that holds a sample: the last one that begins at or before it. */
+  private int chunkOf(long sample) {
+    int low = 0;
+    int high = chunkCount() - 1;
+    while (low < high) {
+      int middle = (low + high + 1) >>> 1;
+      if (firstSample(middle) <= sample) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  @Override
+  public int chunkCount() {
+    return (int) header.chunks();
+  }
+
+  /** The first sample in a chunk; for the chunk after the last, the number of samples. */
+  public long firstSample(int chunk) {
+    return number(chunkRecord(chunk));
+  }
+
+  @Override
+  public long chunkFileBytes(int chunk) {
+    return number(chunkRecord(chunk) + 24);
+  }
+
+  @Override
+  public int chunkHeaderChecksum(int chunk) {
+    return smallNumber(chunkRecord(chunk) + 32);
+  }
+
+  /** The dataset version that added a chunk. */
+  public int chunkVersion(int chunk) {
+    return smallNumber(chunkRecord(chunk) + 36);
+  }
+
+  /** The sample with this key, or -1. */
+  public long find(String key) {
+    return find(key.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The sample with this key, or -1. */
+  public long find(byte[] key) {
+    long hash = KeyHash.of(key);
+    int fingerprint = KeyHash.fingerprint(hash);
+    long slots = header.slots();
+    for (long slot = KeyHash.home(hash, header.homeSlots()); slot < slots; slot++) {
+      long at = header.indexAt() + slot * SLOT_BYTES;
+      ensureChecked(at, SLOT_BYTES);
+      int next = LittleEndian.getInt(file, at);
+      if (next == 0) {
+        return -1;
+      }
+      if (LittleEndian.getShort(file, at + 4) == fingerprint) {
+        long sample = checkedId(Integer.toUnsignedLong(next) - 1);
+        if (hasKey(sample, key)) {
+          return sample;
+        }
+      }
+    }
+    return -1;
+  }
+
+  private boolean hasKey(long sample, byte[] key) {
+    int length = keyLength(sample);
+    if (length != key.length) {
+      return false;
+    }
+    long at = header.namesAt() + nameStart(sample);
+    ensureChecked(at, length);
+    return MemorySegment.mismatch(file, at, at + length, MemorySegment.ofArray(key), 0, key.length)
+        == -1;
+  }
+
+  /** The sample whose key is the {@code rank}-th in key order: folders together, '/' lowest. */
+  public long inKeyOrder(long rank) {
+    return checkedId(Integer.toUnsignedLong(smallNumber(header.orderAt() + 4 * rank)));
+  }
+
+  /** The rank of the first key that is not below {@code key} in key order. */
+  public long rankOf(byte[] key) {
+    long low = 0;
+    long high = sampleCount();
+    while (low < high) {
+      long middle = (low + high) >>> 1;
+      if (compareKeys(keyBytes(inKeyOrder(middle)), key) < 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  private static int compareKeys(byte[] one, byte[] other) {
+    for (int i = 0; i < Math.min(one.length, other.length); i++) {
+      if (one[i] != other[i]) {
+        int left = one[i] == '/' ? 0 : one[i] & 0xff;
+        int right = other[i] == '/' ? 0 : other[i] & 0xff;
+        return Integer.compare(left, right);
+      }
+    }
+    return Integer.compare(one.length, other.length);
+  }
+
+  private long record(long sample) {
+    if (sample < 0 || sample > header.samples()) {
+      throw new IndexOutOfBoundsException("no sample " + sample);
+    }
+    return header.samplesAt() + sample * SAMPLE_BYTES;
+  }
+
+  private long chunkRecord(int chunk) {
+    if (chunk < 0 || chunk > header.chunks()) {
+      throw new IndexOutOfBoundsException("no chunk " + chunk);
+    }
+    return HEADER_BYTES + (long) chunk * CHUNK_BYTES;
+  }
+
+  private long nameStart(long sample) {
+    return number(record(sample) + 8) & NAME_MASK;
+  }
+
+  private int keyLength(long sample) {
+    long length = nameStart(sample + 1) - nameStart(sample) - 8L * (shape(sample).size() - 1);
+    if (length < 1 || length > SampleEntry.MAX_KEY) {
+      throw contradiction(sample);
+    }
+    return (int) length;
+  }
+
+  private MemorySegment names(long sample, long from, long length) {
+    long start = nameStart(sample) + from;
+    if (start + length > header.nameBytes()) {
+      throw contradiction(sample);
+    }
+    return touch(header.namesAt() + start, length);
+  }
+
+  private long checkedId(long sample) {
+    if (sample < 0 || sample >= header.samples()) {
+      throw SnapshotFormat.damaged(where, "it speaks of sample " + sample + ", which is not there");
+    }
+    return sample;
+  }
+
+  private Failure contradiction(long sample) {
+    return SnapshotFormat.damaged(where, "its record of sample " + sample + " contradicts itself");
+  }
+
+  @Override
+  public void close() {
+    arena.close();
+  }
+}

@@ -1,0 +1,79 @@
+package org.gristway.spool;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * A file of records, written once from front to back and then read from front to back as often as
+ * needed. One thread writes; afterwards each {@link Reader} belongs to one thread at a time.
+ */
+public final class Spool implements AutoCloseable {
+
+  private static final int BUFFER = 1 << 16;
+
+  private final Path path;
+  private final DataOutputStream out;
+  private long count;
+
+  public Spool(Path path) throws IOException {
+    this.path = path;
+    this.out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(path), BUFFER));
+  }
+
+  public void add(RecordBuffer record) throws IOException {
+    out.writeInt(record.length());
+    out.write(record.array(), record.offset(), record.length());
+    count++;
+  }
+
+  /** How many records there are. */
+  public long count() {
+    return count;
+  }
+
+  /** Ends writing. */
+  @Override
+  public void close() throws IOException {
+    out.close();
+  }
+
+  public Reader read() throws IOException {
+    return new Reader();
+  }
+
+  /** Reads the records in the order in which they were written. */
+  public final class Reader implements AutoCloseable {
+    private final DataInputStream in =
+        new DataInputStream(new BufferedInputStream(Files.newInputStream(path), BUFFER));
+    private final RecordBuffer record = new RecordBuffer();
+    private byte[] bytes = new byte[256];
+    private long left = count;
+
+    private Reader() throws IOException {}
+
+    public boolean hasNext() {
+      return left > 0;
+    }
+
+    /** The next record; valid until the following call. */
+    public RecordBuffer next() throws IOException {
+      left--;
+      int length = in.readInt();
+      if (bytes.length < length) {
+        bytes = new byte[Math.max(length, 2 * bytes.length)];
+      }
+      in.readFully(bytes, 0, length);
+      return record.wrap(bytes, 0, length);
+    }
+
+    @Override
+    public void close() throws IOException {
+      in.close();
+    }
+  }
+}
