@@ -12,6 +12,7 @@ import org.gristway.chunk.ChunkHeader;
 import org.gristway.chunk.ChunkTable;
 import org.gristway.chunk.FolderChunkStore;
 import org.gristway.os.NativeFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the chunks of a folder say of themselves, without any snapshot: which versions they make up,
@@ -54,7 +55,7 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
     return new ChunkList(List.copyOf(headers.subList(0, kept)), complete, loose);
   }
 
-  private static @org.jspecify.annotations.Nullable String misfit(
+  private static @Nullable String misfit(
       List<ChunkHeader> before, ChunkHeader header, int complete) {
     if (header.number() != before.size()) {
       return "it is chunk " + header.number() + " under the name of " + before.size();

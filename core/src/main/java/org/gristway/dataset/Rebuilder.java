@@ -102,7 +102,9 @@ public final class Rebuilder {
     try (Arena arena = Arena.ofConfined();
         NativeFile file = NativeFile.openToRead(folder.chunk(number))) {
       ChunkTable table = ChunkTable.read(file, arena);
-      writer.addChunk(table.header(), table.headerChecksum());
+      ChunkHeader header = table.header();
+      writer.addChunk(
+          header.dataOffset(), header.fileBytes(), header.version(), table.headerChecksum());
       for (int i = 0; i < table.sampleCount(); i++) {
         writer.add(table.sample(i));
       }

@@ -10,6 +10,7 @@ public final class PosixException extends IOException {
   public static final int EXDEV = 18;
   public static final int EINVAL = 22;
   public static final int ENAMETOOLONG = 36;
+  public static final int ELOOP = 40;
   public static final int EOPNOTSUPP = 95;
 
   private final int number;
@@ -45,7 +46,7 @@ public final class PosixException extends IOException {
       case 30 -> "Read-only file system";
       case ENAMETOOLONG -> "File name too long";
       case 39 -> "Directory not empty";
-      case 40 -> "a loop of links";
+      case ELOOP -> "a loop of links";
       case EOPNOTSUPP -> "Operation not supported";
       case 116 -> "Stale file handle";
       case 122 -> "Disk quota exceeded";

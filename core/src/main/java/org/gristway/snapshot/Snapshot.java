@@ -179,6 +179,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return header.dataBytes();
   }
 
+  /** The bytes that keys and part ends take in it. */
+  public long nameBytes() {
+    return header.nameBytes();
+  }
+
   /** The size of the file itself. */
   public long fileBytes() {
     return header.fileBytes();
@@ -320,6 +325,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   @Override
   public int chunkHeaderChecksum(int chunk) {
     return smallNumber(chunkRecord(chunk) + 32);
+  }
+
+  /** Where samples' bytes begin in a chunk's file. */
+  public long chunkDataOffset(int chunk) {
+    return number(chunkRecord(chunk) + 16);
   }
 
   /** The dataset version that added a chunk. */

@@ -19,7 +19,6 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
-import org.gristway.chunk.ChunkHeader;
 import org.gristway.chunk.ChunkTable;
 import org.gristway.chunk.ChunkTable.ShapeNumbers;
 import org.gristway.chunk.DatasetId;
@@ -116,14 +115,14 @@ public final class SnapshotWriter implements AutoCloseable {
   }
 
   /** Begins the next chunk, whose header's checksum may be told later. */
-  public void addChunk(ChunkHeader header, int headerChecksum) {
+  public void addChunk(long dataOffset, long fileBytes, int addedIn, int headerChecksum) {
     long at = HEADER_BYTES + chunk * CHUNK_BYTES;
     LittleEndian.putLong(fixed, at, sample);
     LittleEndian.putLong(fixed, at + 8, position);
-    LittleEndian.putLong(fixed, at + 16, header.dataOffset());
-    LittleEndian.putLong(fixed, at + 24, header.fileBytes());
+    LittleEndian.putLong(fixed, at + 16, dataOffset);
+    LittleEndian.putLong(fixed, at + 24, fileBytes);
     LittleEndian.putInt(fixed, at + 32, headerChecksum);
-    LittleEndian.putInt(fixed, at + 36, header.version());
+    LittleEndian.putInt(fixed, at + 36, addedIn);
     chunk++;
   }
 

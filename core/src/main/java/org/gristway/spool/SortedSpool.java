@@ -31,9 +31,9 @@ public final class SortedSpool implements AutoCloseable {
 
   private final Path path;
   private final int memory;
-  private byte[] arena = new byte[1 << 16];
+  private byte[] arena = new byte[1 << 12];
   private int used;
-  private int[] starts = new int[1 << 10];
+  private int[] starts = new int[1 << 8];
   private int records;
   private long count;
   private boolean isSorted;

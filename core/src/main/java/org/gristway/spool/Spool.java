@@ -5,6 +5,7 @@ import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -43,18 +44,25 @@ public final class Spool implements AutoCloseable {
   }
 
   public Reader read() throws IOException {
-    return new Reader();
+    return new Reader(Files.newInputStream(path), count);
+  }
+
+  /** Reads no records at all. */
+  public static Reader emptyReader() {
+    return new Reader(InputStream.nullInputStream(), 0);
   }
 
   /** Reads the records in the order in which they were written. */
-  public final class Reader implements AutoCloseable {
-    private final DataInputStream in =
-        new DataInputStream(new BufferedInputStream(Files.newInputStream(path), BUFFER));
+  public static final class Reader implements AutoCloseable {
+    private final DataInputStream in;
     private final RecordBuffer record = new RecordBuffer();
     private byte[] bytes = new byte[256];
-    private long left = count;
+    private long left;
 
-    private Reader() throws IOException {}
+    private Reader(InputStream in, long count) {
+      this.in = new DataInputStream(new BufferedInputStream(in, BUFFER));
+      this.left = count;
+    }
 
     public boolean hasNext() {
       return left > 0;

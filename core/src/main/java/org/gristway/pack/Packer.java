@@ -1,0 +1,224 @@
+package org.gristway.pack;
+
+import java.io.IOException;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.gristway.Failure;
+import org.gristway.Progress;
+import org.gristway.dataset.DatasetFolder;
+import org.gristway.os.ExclusiveLock;
+import org.gristway.os.Folders;
+import org.gristway.snapshot.Snapshot;
+
+/**
+ * Packs folders and archives of small files into a dataset, or adds them to one.
+ *
+ * <p>All is written aside: a new dataset in a hidden folder beside its target, an addition in one
+ * inside it. What becomes visible is complete and durable, and becomes so by a rename at the very
+ * end. A kill at any moment leaves the target as it was; the next run clears what was left aside.
+ *
+ * <p>First of the eight classes that lead from a file to a tensor; next: {@link
+ * org.gristway.chunk.ChunkFormat}.
+ */
+public final class Packer {
+
+  private Packer() {}
+
+  /**
+   * Packs sources into a new dataset.
+   *
+   * @param target a folder that does not exist, is empty, or, with {@link PackOptions#force}, is a
+   *     dataset
+   * @throws Failure if anything is wrong; the target is then as it was
+   */
+  public static PackReport pack(
+      List<Path> sources, Path target, PackOptions options, Progress progress, Notices notices) {
+    DatasetFolder.refuseObjectStore(target);
+    sources.forEach(DatasetFolder::refuseObjectStore);
+    Path place = resolve(target);
+    checkTarget(place, target, options.force());
+    checkApart(sources, place);
+    Path parent = Objects.requireNonNull(place.getParent());
+    String name = place.getFileName().toString();
+    Path work = parent.resolve("." + name + ".packing");
+    try (StopSignal stop = new StopSignal();
+        ExclusiveLock _ =
+            ExclusiveLock.tryTake(parent.resolve("." + name + ".lock"))
+                .orElseThrow(
+                    () ->
+                        Failure.environment(
+                            "another process is packing into %s; wait until it is done", target))) {
+      try {
+        Folders.deleteTree(work);
+        Files.createDirectory(work);
+        Path fresh = Files.createDirectory(work.resolve("dataset"));
+        Path scratch = Files.createDirectory(work.resolve("scratch"));
+        PackReport report =
+            new Packing(sources, fresh, scratch, options, null, notices, progress, stop).run();
+        Folders.sync(fresh);
+        checkTarget(place, target, options.force());
+        publish(fresh, place);
+        Folders.sync(parent);
+        return report;
+      } finally {
+        Folders.deleteTree(work);
+      }
+    } catch (IOException failed) {
+      throw Failure.io("pack into " + target, failed);
+    }
+  }
+
+  /**
+   * Adds the samples of sources to a dataset, as its next version. Versions before it stay as they
+   * are, and so do the numbers of labels.
+   */
+  public static PackReport append(
+      List<Path> sources, Path target, PackOptions options, Progress progress, Notices notices) {
+    sources.forEach(DatasetFolder::refuseObjectStore);
+    DatasetFolder dataset = DatasetFolder.at(target);
+    checkApart(sources, resolve(target));
+    try (StopSignal stop = new StopSignal();
+        DatasetFolder.Change change = dataset.change();
+        Snapshot existing = dataset.openNewest()) {
+      for (int chunk : dataset.chunkNumbers().tailSet(existing.chunkCount())) {
+        Files.delete(dataset.chunk(chunk)); // never published: an append was killed
+      }
+      Path fresh = Files.createDirectory(change.scratch().resolve("dataset"));
+      Path scratch = Files.createDirectory(change.scratch().resolve("scratch"));
+      PackReport report =
+          new Packing(sources, fresh, scratch, options, existing, notices, progress, stop).run();
+      for (int chunk = 0; chunk < report.chunks(); chunk++) {
+        Path path = dataset.chunk(existing.chunkCount() + chunk);
+        Files.move(fresh.resolve(path.getFileName()), path, StandardCopyOption.ATOMIC_MOVE);
+      }
+      Folders.sync(dataset.path()); // the chunks are there before the snapshot that names them
+      Path path = dataset.snapshot(report.version());
+      Files.move(fresh.resolve(path.getFileName()), path, StandardCopyOption.ATOMIC_MOVE);
+      Folders.sync(dataset.path());
+      return report;
+    } catch (IOException failed) {
+      throw Failure.io("append to " + target, failed);
+    }
+  }
+
+  /** The target's real path, so that a link to a dataset is replaced where it leads. */
+  private static Path resolve(Path target) {
+    try {
+      if (Files.exists(target)) {
+        return target.toRealPath();
+      }
+      Path absolute = target.toAbsolutePath().normalize();
+      Path parent = absolute.getParent();
+      if (parent == null || !Files.isDirectory(parent)) {
+        throw Failure.wrongCall("%s cannot be created: there is no folder %s", target, parent);
+      }
+      return parent.toRealPath().resolve(absolute.getFileName());
+    } catch (IOException failed) {
+      throw Failure.io("look at " + target, failed);
+    }
+  }
+
+  private static void checkTarget(Path place, Path target, boolean force) {
+    if (!Files.exists(place)) {
+      return;
+    }
+    if (place.getParent() == null) {
+      throw Failure.wrongCall("%s is the root of everything; name a folder in it", target);
+    }
+    if (Files.isDirectory(place)) {
+      try (Stream<Path> inside = Files.list(place)) {
+        if (inside.findAny().isEmpty()) {
+          return;
+        }
+      } catch (IOException failed) {
+        throw Failure.io("list " + target, failed);
+      }
+    }
+    if (!DatasetFolder.isDataset(place)) {
+      throw Failure.wrongCall(
+          "%s exists and is not a dataset; name a new folder (--force replaces only datasets)",
+          target);
+    }
+    if (!force) {
+      throw Failure.wrongCall(
+          "%s exists already; replace it with --force, or add to it with 'gristway append'",
+          target);
+    }
+  }
+
+  /** Packing writes beside its target: a source that holds both would grow while being read. */
+  private static void checkApart(List<Path> sources, Path place) {
+    for (Path source : sources) {
+      try {
+        if (Files.isDirectory(source) && place.startsWith(source.toRealPath())) {
+          throw Failure.wrongCall(
+              "the target %s lies inside the source %s; name one outside it", place, source);
+        }
+      } catch (IOException failed) {
+        throw Failure.io("look at " + source, failed);
+      }
+    }
+  }
+
+  private static void publish(Path fresh, Path place) throws IOException {
+    try {
+      if (DatasetFolder.isDataset(place)) {
+        Folders.exchange(fresh, place);
+      } else {
+        Files.move(fresh, place, StandardCopyOption.ATOMIC_MOVE);
+      }
+    } catch (DirectoryNotEmptyException appeared) {
+      throw Failure.wrongCall(
+          "%s appeared while it was being packed; nothing was published", place);
+    } catch (AtomicMoveNotSupportedException acrossMounts) {
+      throw Failure.wrongCall("%s is a mount point; name a folder inside it", place);
+    }
+  }
+
+  /**
+   * Turns true when the process is asked to end, and holds the end up until what is aside has been
+   * cleared, a few seconds at most.
+   */
+  private static final class StopSignal implements BooleanSupplier, AutoCloseable {
+    private volatile boolean stopped;
+    private final CountDownLatch cleared = new CountDownLatch(1);
+    private final Thread hook = new Thread(this::stop, "gristway-stop");
+
+    StopSignal() {
+      Runtime.getRuntime().addShutdownHook(hook);
+    }
+
+    private void stop() {
+      stopped = true;
+      try {
+        boolean unused = cleared.await(5, TimeUnit.SECONDS);
+      } catch (InterruptedException hurry) {
+        Thread.currentThread().interrupt();
+      }
+    }
+
+    @Override
+    public boolean getAsBoolean() {
+      return stopped || Thread.currentThread().isInterrupted();
+    }
+
+    @Override
+    public void close() {
+      cleared.countDown();
+      try {
+        Runtime.getRuntime().removeShutdownHook(hook);
+      } catch (IllegalStateException ending) {
+        // The process is ending, and the hook is what waits for us.
+      }
+    }
+  }
+}

@@ -1,0 +1,315 @@
+package org.gristway.pack;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import org.gristway.Failure;
+import org.gristway.Progress;
+import org.gristway.chunk.ChunkHeader;
+import org.gristway.chunk.ChunkTableWriter;
+import org.gristway.chunk.DatasetId;
+import org.gristway.chunk.Key;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.dataset.Workers;
+import org.gristway.os.Folders;
+import org.gristway.pack.ListedSample.ShapeBook;
+import org.gristway.snapshot.Snapshot;
+import org.gristway.snapshot.SnapshotWriter;
+import org.gristway.spool.RecordBuffer;
+import org.gristway.spool.Spool;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One version's worth of packing, into a folder that nobody looks into yet:
+ *
+ * <ol>
+ *   <li>list all sources (names and sizes only) into spools, several sources at once;
+ *   <li>place: number the classes, put the samples in order, cut the order into chunks;
+ *   <li>index: write what the snapshot holds of them, and refuse a key that occurs twice;
+ *   <li>copy the bytes to their places, in source order, by several threads;
+ *   <li>finish: write the chunks' tables and the snapshot, and wait until all is durable.
+ * </ol>
+ *
+ * <p>Everything that decides what is written where happens in the second step, in one thread: the
+ * result is the same for any number of threads.
+ */
+final class Packing {
+
+  private final List<Source> sources;
+  private final Path target;
+  private final Path scratch;
+  private final PackOptions options;
+  private final @Nullable Snapshot existing;
+  private final Troubles troubles;
+  private final Progress progress;
+  private final BooleanSupplier stopped;
+  private final ShapeBook book = new ShapeBook();
+  private final List<Spool> listings = new ArrayList<>();
+  private final List<Spool> classes = new ArrayList<>();
+
+  /**
+   * @param target an empty folder, for chunks and the snapshot
+   * @param scratch an empty folder, for what is not kept
+   * @param existing the version that is added to, if there is one
+   * @param stopped turns true when the user has had enough
+   */
+  Packing(
+      List<Path> sources,
+      Path target,
+      Path scratch,
+      PackOptions options,
+      @Nullable Snapshot existing,
+      Notices notices,
+      Progress progress,
+      BooleanSupplier stopped) {
+    this.sources = sources.stream().map(path -> Source.of(path, scratch)).toList();
+    this.target = target;
+    this.scratch = scratch;
+    this.options = options;
+    this.existing = existing;
+    this.troubles = new Troubles(notices, options.skipUnreadable());
+    this.progress = progress;
+    this.stopped = stopped;
+  }
+
+  PackReport run() throws IOException {
+    list();
+    while (true) {
+      int excluded = troubles.excludedCount();
+      PackReport report = attempt();
+      if (report != null) {
+        progress.end();
+        return report;
+      }
+      if (troubles.excludedCount() == excluded) {
+        throw new IllegalStateException("an attempt failed without a reason");
+      }
+      // What could not be read is known now; a second attempt leaves no trace of it.
+      Folders.deleteTree(target);
+      Files.createDirectory(target);
+    }
+  }
+
+  private void list() throws IOException {
+    progress.begin("listing", Progress.Unit.SAMPLES, 0);
+    for (int i = 0; i < sources.size(); i++) {
+      listings.add(new Spool(scratch.resolve("listing-" + i)));
+      classes.add(new Spool(scratch.resolve("classes-" + i)));
+    }
+    AtomicInteger next = new AtomicInteger();
+    Workers.run(
+        "list",
+        Math.min(options.threads(), sources.size()),
+        () -> {
+          for (int i = next.getAndIncrement(); i < sources.size(); i = next.getAndIncrement()) {
+            list(i);
+          }
+        });
+    checkStopped();
+    troubles.check();
+    if (listings.stream().allMatch(listing -> listing.count() == 0)) {
+      throw Failure.wrongCall(
+          "there is nothing to pack: %s",
+          sources.size() == 1
+              ? sources.getFirst().path() + " holds no files"
+              : "no source holds any files");
+    }
+  }
+
+  private void list(int index) {
+    Source source = sources.get(index);
+    try (Spool listing = listings.get(index);
+        Spool names = classes.get(index)) {
+      Lister lister =
+          new Lister(
+              source, options.stemParts(), listing, names, book, troubles, progress, stopped);
+      source.list(lister);
+      lister.end();
+    } catch (IOException failed) {
+      throw Failure.io("list " + source.path(), failed);
+    }
+  }
+
+  /** Returns nothing if samples turned out to be unreadable and may be left out. */
+  private @Nullable PackReport attempt() throws IOException {
+    Path room = Files.createDirectory(scratch.resolve("attempt"));
+    int version = existing == null ? 1 : existing.version() + 1;
+    int firstChunk = existing == null ? 0 : existing.chunkCount();
+    long firstSample = existing == null ? 0 : existing.sampleCount();
+    try (Placement placement = new Placement(room, options.chunkSize(), book)) {
+      DatasetId dataset = place(room, placement, version);
+      placement.cut(dataset, version, firstChunk, firstSample);
+      checkStopped();
+      try (SnapshotWriter snapshot = index(room, placement, dataset, version);
+          ChunkFiles files = new ChunkFiles(target, placement.chunks())) {
+        copy(placement, files, snapshot);
+        if (placement.count() + troubles.excludedCount() != listed()) {
+          return null;
+        }
+        finish(placement, files, snapshot, firstSample);
+      }
+      return new PackReport(
+          version,
+          placement.count(),
+          placement.dataBytes(),
+          placement.chunks().size(),
+          troubles.total());
+    } finally {
+      Folders.deleteTree(room);
+    }
+  }
+
+  private long listed() {
+    return listings.stream().mapToLong(Spool::count).sum();
+  }
+
+  /** Decides labels and places; returns the dataset's identity, which comes from all of it. */
+  private DatasetId place(Path room, Placement placement, int version) throws IOException {
+    progress.begin("placing", Progress.Unit.SAMPLES, listed());
+    MessageDigest digest = sha256();
+    RecordBuffer record = new RecordBuffer();
+    record.putNumber(options.seed()).putNumber(options.chunkSize());
+    long start = mix(options.seed() + version);
+    long ordinal = 0;
+    try (LabelNumbers labels = new LabelNumbers(room, existing, classes)) {
+      for (Spool listing : listings) {
+        try (Spool.Reader reader = listing.read()) {
+          for (; reader.hasNext(); ordinal++) {
+            ListedSample sample = ListedSample.read(reader.next(), book);
+            if (troubles.isExcluded(ordinal)) {
+              continue;
+            }
+            int label = label(sample, labels);
+            long place = placement.count();
+            placement.add(sample, label, options.keepOrder() ? place : mix(start + place));
+            record.putBytes(sample.key()).putNumber(label);
+            for (int i = 0; i < sample.lengths().length; i++) {
+              record.putNumber(sample.lengths()[i]);
+            }
+            digest.update(record.array(), record.offset(), record.length());
+            record.clear();
+            progress.advance(1);
+          }
+        }
+      }
+    }
+    if (placement.count() == 0) {
+      throw Failure.damaged("not one file could be read; nothing was published");
+    }
+    return existing == null ? DatasetId.of(digest.digest()) : existing.datasetId();
+  }
+
+  private static int label(ListedSample sample, LabelNumbers labels) {
+    byte[] folder = sample.inClass() ? Key.firstFolder(sample.key()) : null;
+    return folder == null ? sample.number() : labels.of(folder);
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException missing) {
+      throw new IllegalStateException(missing); // every JDK has it
+    }
+  }
+
+  /** A permutation of all 64-bit numbers that looks random (the finalizer of SplitMix64). */
+  private static long mix(long value) {
+    long mixed = value + 0x9e3779b97f4a7c15L;
+    mixed = (mixed ^ mixed >>> 30) * 0xbf58476d1ce4e5b9L;
+    mixed = (mixed ^ mixed >>> 27) * 0x94d049bb133111ebL;
+    return mixed ^ mixed >>> 31;
+  }
+
+  private SnapshotWriter index(Path room, Placement placement, DatasetId dataset, int version)
+      throws IOException {
+    long samples = placement.count();
+    long chunks = placement.chunks().size();
+    long nameBytes = placement.nameBytes();
+    if (existing != null) {
+      samples += existing.sampleCount();
+      chunks += existing.chunkCount();
+      nameBytes += existing.nameBytes();
+    }
+    progress.begin("indexing", Progress.Unit.SAMPLES, samples);
+    SnapshotWriter snapshot =
+        new SnapshotWriter(target, room, version, dataset, samples, chunks, nameBytes);
+    try {
+      if (existing != null) {
+        addExisting(snapshot, existing);
+      }
+      Placement.Cursor cursor = placement.inChunkOrder();
+      for (ChunkHeader chunk : placement.chunks()) {
+        snapshot.addChunk(chunk.dataOffset(), chunk.fileBytes(), version, 0);
+        for (long i = 0; i < chunk.sampleCount(); i++) {
+          snapshot.add(cursor.next());
+        }
+        progress.advance(chunk.sampleCount());
+        checkStopped();
+      }
+      snapshot.index();
+      return snapshot;
+    } catch (IOException | RuntimeException failed) {
+      snapshot.close();
+      throw failed;
+    }
+  }
+
+  private void addExisting(SnapshotWriter snapshot, Snapshot before) throws IOException {
+    for (int chunk = 0; chunk < before.chunkCount(); chunk++) {
+      snapshot.addChunk(
+          before.chunkDataOffset(chunk),
+          before.chunkFileBytes(chunk),
+          before.chunkVersion(chunk),
+          before.chunkHeaderChecksum(chunk));
+      long end = before.firstSample(chunk + 1);
+      for (long id = before.firstSample(chunk); id < end; id++) {
+        snapshot.add(before.entry(id));
+      }
+      progress.advance(end - before.firstSample(chunk));
+    }
+  }
+
+  private void copy(Placement placement, ChunkFiles files, SnapshotWriter snapshot) {
+    progress.begin("packing", Progress.Unit.BYTES, placement.dataBytes());
+    new Copier(sources, listings, book, placement, files, snapshot, troubles, progress, stopped)
+        .run(options.threads());
+    checkStopped();
+    troubles.check();
+  }
+
+  private void finish(
+      Placement placement, ChunkFiles files, SnapshotWriter snapshot, long firstSample)
+      throws IOException {
+    List<ChunkHeader> chunks = placement.chunks();
+    long bytes = chunks.stream().mapToLong(ChunkHeader::fileBytes).sum();
+    progress.begin("writing to disk", Progress.Unit.BYTES, bytes);
+    Placement.Cursor cursor = placement.inChunkOrder();
+    long id = firstSample;
+    for (int i = 0; i < chunks.size(); i++) {
+      try (ChunkTableWriter table = new ChunkTableWriter(chunks.get(i))) {
+        for (long j = 0; j < chunks.get(i).sampleCount(); j++) {
+          SampleEntry entry = cursor.next();
+          table.add(entry.withChecksum(snapshot.checksum(id++)));
+        }
+        files.with(i, file -> snapshot.setHeaderChecksum(table.number(), table.write(file)));
+      }
+      checkStopped();
+    }
+    files.sync(options.threads(), progress);
+    snapshot.finish();
+    checkStopped();
+  }
+
+  private void checkStopped() {
+    if (stopped.getAsBoolean()) {
+      throw new CancellationException("interrupted");
+    }
+  }
+}
