@@ -107,6 +107,7 @@ public final class Rebuilder {
           header.dataOffset(), header.fileBytes(), header.version(), table.headerChecksum());
       for (int i = 0; i < table.sampleCount(); i++) {
         writer.add(table.sample(i));
+        writer.setChecksum(header.firstSample() + i, table.checksum(i));
       }
       progress.advance(table.sampleCount());
     }

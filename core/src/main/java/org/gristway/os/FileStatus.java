@@ -10,12 +10,14 @@ import java.lang.foreign.MemorySegment;
  * What the system knows about a file.
  *
  * @param type what it is
+ * @param isReadableByAll whether its mode lets its owner, its group and all others read it
  * @param size its length in bytes
  * @param modified when its content last changed, in nanoseconds since 1970
  * @param device the file system it is on; with {@code inode} its identity
  * @param inode its number there
  */
-public record FileStatus(Type type, long size, long modified, long device, long inode) {
+public record FileStatus(
+    Type type, boolean isReadableByAll, long size, long modified, long device, long inode) {
 
   /** The kinds that matter to us. */
   public enum Type {
@@ -37,9 +39,9 @@ public record FileStatus(Type type, long size, long modified, long device, long 
 
   /** Reads a {@code struct statx}, whose layout is the same on every architecture. */
   static FileStatus fromStatx(MemorySegment statx) {
-    int mode = statx.get(JAVA_SHORT_UNALIGNED, 28) & 0xf000;
+    int mode = Short.toUnsignedInt(statx.get(JAVA_SHORT_UNALIGNED, 28));
     Type type =
-        switch (mode) {
+        switch (mode & 0xf000) {
           case 0x8000 -> Type.FILE;
           case 0x4000 -> Type.FOLDER;
           case 0xa000 -> Type.LINK;
@@ -52,6 +54,7 @@ public record FileStatus(Type type, long size, long modified, long device, long 
             | Integer.toUnsignedLong(statx.get(JAVA_INT_UNALIGNED, 140));
     return new FileStatus(
         type,
+        (mode & 0444) == 0444,
         statx.get(JAVA_LONG_UNALIGNED, 40),
         seconds * 1_000_000_000L + nanos,
         device,

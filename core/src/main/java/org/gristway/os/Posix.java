@@ -73,8 +73,6 @@ public final class Posix {
       call("fsync", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
   private static final MethodHandle FALLOCATE =
       call("fallocate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG));
-  private static final MethodHandle FTRUNCATE =
-      call("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
   private static final MethodHandle STATX =
       call(
           "statx", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS));
@@ -236,18 +234,6 @@ public final class Posix {
         scratch -> {
           try {
             return (int) FALLOCATE.invokeExact(scratch.state, fd, 0, 0L, length);
-          } catch (Throwable thrown) {
-            throw unexpected(thrown);
-          }
-        });
-  }
-
-  /** Sets the file's size. */
-  public static void truncate(int fd, long length) throws PosixException {
-    simple(
-        scratch -> {
-          try {
-            return (int) FTRUNCATE.invokeExact(scratch.state, fd, length);
           } catch (Throwable thrown) {
             throw unexpected(thrown);
           }

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * <ol>
  *   <li>list all sources (names and sizes only) into spools, several sources at once;
  *   <li>place: number the classes, put the samples in order, cut the order into chunks;
- *   <li>index: write what the snapshot holds of them, and refuse a key that occurs twice;
- *   <li>copy the bytes to their places, in source order, by several threads;
+ *   <li>copy the bytes to their places, in source order, by several threads; meanwhile, index:
+ *       write what the snapshot holds of the samples, and refuse a key that occurs twice;
  *   <li>finish: write the chunks' tables and the snapshot, and wait until all is durable.
  * </ol>
  *
@@ -69,7 +69,8 @@ final class Packing {
       Notices notices,
       Progress progress,
       BooleanSupplier stopped) {
-    this.sources = sources.stream().map(path -> Source.of(path, scratch)).toList();
+    this.sources =
+        sources.stream().map(path -> Source.of(path, scratch, options.threads())).toList();
     this.target = target;
     this.scratch = scratch;
     this.options = options;
@@ -147,9 +148,10 @@ final class Packing {
       DatasetId dataset = place(room, placement, version);
       placement.cut(dataset, version, firstChunk, firstSample);
       checkStopped();
-      try (SnapshotWriter snapshot = index(room, placement, dataset, version);
-          ChunkFiles files = new ChunkFiles(target, placement.chunks())) {
-        copy(placement, files, snapshot);
+      try (SnapshotWriter snapshot = newSnapshot(room, placement, dataset, version);
+          ChunkFiles files = new ChunkFiles(target, placement.chunks());
+          Meanwhile index = new Meanwhile(() -> index(snapshot, placement, version))) {
+        copy(placement, files, snapshot, index);
         if (placement.count() + troubles.excludedCount() != listed()) {
           return null;
         }
@@ -227,7 +229,7 @@ final class Packing {
     return mixed ^ mixed >>> 31;
   }
 
-  private SnapshotWriter index(Path room, Placement placement, DatasetId dataset, int version)
+  private SnapshotWriter newSnapshot(Path room, Placement placement, DatasetId dataset, int version)
       throws IOException {
     long samples = placement.count();
     long chunks = placement.chunks().size();
@@ -237,28 +239,22 @@ final class Packing {
       chunks += existing.chunkCount();
       nameBytes += existing.nameBytes();
     }
-    progress.begin("indexing", Progress.Unit.SAMPLES, samples);
-    SnapshotWriter snapshot =
-        new SnapshotWriter(target, room, version, dataset, samples, chunks, nameBytes);
-    try {
-      if (existing != null) {
-        addExisting(snapshot, existing);
-      }
-      Placement.Cursor cursor = placement.inChunkOrder();
-      for (ChunkHeader chunk : placement.chunks()) {
-        snapshot.addChunk(chunk.dataOffset(), chunk.fileBytes(), version, 0);
-        for (long i = 0; i < chunk.sampleCount(); i++) {
-          snapshot.add(cursor.next());
-        }
-        progress.advance(chunk.sampleCount());
-        checkStopped();
-      }
-      snapshot.index();
-      return snapshot;
-    } catch (IOException | RuntimeException failed) {
-      snapshot.close();
-      throw failed;
+    return new SnapshotWriter(target, room, version, dataset, samples, chunks, nameBytes);
+  }
+
+  private void index(SnapshotWriter snapshot, Placement placement, int version) throws IOException {
+    if (existing != null) {
+      addExisting(snapshot, existing);
     }
+    Placement.Cursor cursor = placement.inChunkOrder();
+    for (ChunkHeader chunk : placement.chunks()) {
+      snapshot.addChunk(chunk.dataOffset(), chunk.fileBytes(), version, 0);
+      for (long i = 0; i < chunk.sampleCount(); i++) {
+        snapshot.add(cursor.next());
+      }
+      checkStopped();
+    }
+    snapshot.index();
   }
 
   private void addExisting(SnapshotWriter snapshot, Snapshot before) throws IOException {
@@ -271,16 +267,19 @@ final class Packing {
       long end = before.firstSample(chunk + 1);
       for (long id = before.firstSample(chunk); id < end; id++) {
         snapshot.add(before.entry(id));
+        snapshot.setChecksum(id, before.checksum(id));
       }
-      progress.advance(end - before.firstSample(chunk));
     }
   }
 
-  private void copy(Placement placement, ChunkFiles files, SnapshotWriter snapshot) {
+  private void copy(Placement placement, ChunkFiles files, SnapshotWriter snapshot, Meanwhile index)
+      throws IOException {
     progress.begin("packing", Progress.Unit.BYTES, placement.dataBytes());
-    new Copier(sources, listings, book, placement, files, snapshot, troubles, progress, stopped)
+    BooleanSupplier pointless = () -> stopped.getAsBoolean() || index.hasFailed();
+    new Copier(sources, listings, book, placement, files, snapshot, troubles, progress, pointless)
         .run(options.threads());
     checkStopped();
+    index.join();
     troubles.check();
   }
 

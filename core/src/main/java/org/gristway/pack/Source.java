@@ -82,13 +82,18 @@ interface Source {
     }
   }
 
-  /** The source at a path: a folder, a tar or a zip. */
-  static Source of(Path path, Path scratch) {
+  /**
+   * The source at a path: a folder, a tar or a zip.
+   *
+   * @param scratch for temporary files
+   * @param threads that may look at files at once
+   */
+  static Source of(Path path, Path scratch, int threads) {
     if (!Files.exists(path)) {
       throw Failure.wrongCall("there is no source at %s", path);
     }
     if (Files.isDirectory(path)) {
-      return new FolderSource(path, scratch);
+      return new FolderSource(path, scratch, threads);
     }
     String name = path.getFileName().toString().toLowerCase(Locale.ROOT);
     if (name.endsWith(".tar")) {

@@ -37,9 +37,9 @@ import org.jspecify.annotations.Nullable;
  * and rebuilding both use it, which is what makes a rebuilt snapshot the same byte for byte.
  *
  * <p>In this order: {@link #addChunk} and {@link #add} for all samples, {@link #index}, which finds
- * keys that occur twice; then, where they were not known before, {@link #setChecksum} from any
- * thread and {@link #setHeaderChecksum}; then {@link #finish}. The heap it needs does not grow with
- * the samples, except by 4 bytes a class.
+ * keys that occur twice, {@link #finish}. Meanwhile, from any threads, before the last of these:
+ * {@link #setChecksum} for every sample, and {@link #setHeaderChecksum} where it was not known. The
+ * heap it needs does not grow with the samples, except by 4 bytes a class.
  */
 public final class SnapshotWriter implements AutoCloseable {
 
@@ -126,9 +126,9 @@ public final class SnapshotWriter implements AutoCloseable {
     chunk++;
   }
 
-  /** Adds the next sample of the current chunk. */
+  /** Adds the next sample of the current chunk, all but its checksum. */
   public void add(SampleEntry entry) throws IOException {
-    putSample(shapes.of(entry.shape()), entry.checksum(), entry.label());
+    putSample(shapes.of(entry.shape()), entry.label());
     names.putBytes(entry.key());
     for (int i = 0; i < entry.partEnds().length - 1; i++) {
       names.putLong(entry.partEnds()[i]);
@@ -144,11 +144,10 @@ public final class SnapshotWriter implements AutoCloseable {
     sample++;
   }
 
-  private void putSample(int shape, int checksum, int label) {
+  private void putSample(int shape, int label) {
     long at = samplesAt + sample * SAMPLE_BYTES;
     LittleEndian.putLong(fixed, at, position);
     LittleEndian.putLong(fixed, at + 8, nameEnd | (long) shape << 48);
-    LittleEndian.putInt(fixed, at + 16, checksum);
     LittleEndian.putInt(fixed, at + 20, label);
   }
 
@@ -192,7 +191,7 @@ public final class SnapshotWriter implements AutoCloseable {
     if (sample != samples || chunk != chunks || nameEnd != nameBytes) {
       throw new IllegalStateException("the samples of " + path + " miss its layout");
     }
-    putSample(0, 0, 0); // the record that ends the last sample
+    putSample(0, 0); // the record that ends the last sample
     addEnd();
     names.flush();
     writeOrder();
@@ -254,7 +253,7 @@ public final class SnapshotWriter implements AutoCloseable {
     slots = next;
   }
 
-  /** Tells the checksum of a sample's bytes, known only now. From any thread, once a sample. */
+  /** Tells the checksum of a sample's bytes. From any thread, once a sample. */
   public void setChecksum(long sample, int checksum) {
     LittleEndian.putInt(fixed, samplesAt + sample * SAMPLE_BYTES + 16, checksum);
   }

@@ -2,7 +2,10 @@ package org.gristway.spool;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +29,11 @@ public final class SortedSpool implements AutoCloseable {
 
   /** Enough for some hundred thousand records: most datasets never touch the disk here. */
   public static final int DEFAULT_MEMORY = 24 << 20;
+
+  private static final VarHandle INT =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+  private static final VarHandle LONG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
   private static final int HEAD = 8; // key length and payload length, in front of each record
 
@@ -93,17 +101,11 @@ public final class SortedSpool implements AutoCloseable {
   }
 
   private void putInt(int at, int value) {
-    arena[at] = (byte) (value >>> 24);
-    arena[at + 1] = (byte) (value >>> 16);
-    arena[at + 2] = (byte) (value >>> 8);
-    arena[at + 3] = (byte) value;
+    INT.set(arena, at, value);
   }
 
   private static int getInt(byte[] from, int at) {
-    return from[at] << 24
-        | (from[at + 1] & 0xff) << 16
-        | (from[at + 2] & 0xff) << 8
-        | (from[at + 3] & 0xff);
+    return (int) INT.get(from, at);
   }
 
   private void writeRun() throws IOException {
@@ -191,6 +193,13 @@ public final class SortedSpool implements AutoCloseable {
     int otherLength = getInt(arena, other);
     int oneKey = one + HEAD;
     int otherKey = other + HEAD;
+    if (oneLength >= 8 && otherLength >= 8) { // most keys differ, or end, in their first 8 bytes
+      long left = (long) LONG.get(arena, oneKey);
+      long right = (long) LONG.get(arena, otherKey);
+      if (left != right) {
+        return Long.compareUnsigned(left, right);
+      }
+    }
     return Arrays.compareUnsigned(
         arena, oneKey, oneKey + oneLength, arena, otherKey, otherKey + otherLength);
   }

@@ -1,0 +1,193 @@
+package org.gristway.pack;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.gristway.pack.Packs.assertFails;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+import org.gristway.Failure.Kind;
+import org.gristway.testing.Seeds;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Tag("java")
+class TarSourceTest {
+
+  @TempDir Path folder;
+
+  /** Names that tars store in different ways: short, over 100 bytes, not ASCII, both. */
+  private static SortedMap<String, byte[]> awkwardNames() {
+    return Trees.of(
+        "plain.txt",
+        "1",
+        "été/café.txt",
+        "2",
+        "中文/文件.txt",
+        "3",
+        "long/" + "n".repeat(150) + ".txt",
+        "4",
+        "é".repeat(60) + "/" + "ü".repeat(80) + ".txt",
+        "5",
+        "deep/" + "d/".repeat(80) + "file.txt",
+        "6",
+        "empty.bin",
+        "");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"gnu, tar", "pax, tar", "gnu, tar.gz", "pax, tar.gz", "posix, tgz"})
+  void tars_of_the_system_program_are_read(String format, String ending) {
+    SortedMap<String, byte[]> tree = awkwardNames();
+    Path source = Trees.write(tree, folder.resolve("source"));
+    String tar = "../source." + ending;
+    String compress = ending.equals("tar") ? "" : "z";
+    Programs.sh(
+        source, "tar --sort=name --format=" + format + " -c" + compress + "f " + tar + " .");
+    assertHolds(folder.resolve("source." + ending), tree);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {TarArchiveOutputStream.LONGFILE_GNU, TarArchiveOutputStream.LONGFILE_POSIX})
+  void tars_of_commons_compress_are_read(int longNames) {
+    SortedMap<String, byte[]> tree = awkwardNames();
+    assertHolds(Trees.tar(tree, folder.resolve("source.tar"), longNames), tree);
+  }
+
+  @Test
+  void a_name_in_front_of_which_stands_a_dot_and_a_slash_is_the_same_name() {
+    Map<String, byte[]> tree = awkwardNames();
+    Path tar = Trees.tar(Trees.renamed(tree, name -> "./" + name), folder.resolve("source.tar"));
+    assertHolds(tar, tree);
+  }
+
+  private void assertHolds(Path tar, Map<String, byte[]> tree) {
+    Path dataset = folder.resolve("dataset");
+    Packs.pack(tar, dataset);
+    assertThat(Packs.contents(dataset)).isEqualTo(Model.of(new Model.Files(tree, true, false)));
+  }
+
+  @Test
+  void parts_of_a_sample_are_the_files_in_a_row_that_share_their_stem() {
+    Map<String, byte[]> tree = new LinkedHashMap<>();
+    List<String> names =
+        List.of("x.jpg", "x.seg.png", "d.v1/x.jpg", ".hidden", ".dot.jpg", "y", "z.", "d.v1/w..b");
+    names.forEach(name -> tree.put(name, name.getBytes(StandardCharsets.UTF_8)));
+    Path dataset = folder.resolve("dataset");
+    Packs.pack(Trees.tar(tree, folder.resolve("source.tar")), dataset);
+    Map<String, List<String>> parts = new TreeMap<>();
+    Packs.contents(dataset)
+        .forEach((key, content) -> parts.put(key, List.copyOf(content.parts().keySet())));
+    assertThat(parts)
+        .isEqualTo(
+            Map.of(
+                "x", List.of("jpg", "seg.png"),
+                "d.v1/x", List.of("jpg"),
+                ".hidden", List.of(""),
+                ".dot", List.of("jpg"),
+                "y", List.of(""),
+                "z.", List.of(""),
+                "d.v1/w", List.of(".b")));
+  }
+
+  @Test
+  void sparse_files_are_read_whole_or_not_at_all() {
+    Path source = Trees.write(Trees.of("small.txt", "small"), folder.resolve("source"));
+    Programs.sh(source, "dd if=/dev/zero of=holes.bin bs=1 count=0 seek=300000 2>&1");
+    Programs.sh(source, "printf end >> holes.bin");
+    byte[] holes = Trees.read(source).get("holes.bin");
+    for (String format : List.of("gnu", "pax")) {
+      Programs.sh(source, "tar --sparse --format=" + format + " -czf ../" + format + ".tgz *");
+      Path dataset = folder.resolve(format);
+      Packs.pack(folder.resolve(format + ".tgz"), dataset);
+      assertThat(Packs.contents(dataset).get("holes").parts().get("bin")).isEqualTo(holes);
+
+      Programs.sh(source, "tar --sparse --format=" + format + " -cf ../" + format + ".tar *");
+      Path tar = folder.resolve(format + ".tar");
+      Path none = folder.resolve("none");
+      assertFails(Kind.DAMAGED, () -> Packs.pack(tar, none), "1 file could not be read");
+      assertThat(Packs.packTelling(tar, none, Packs.SMALL_CHUNKS.withSkipUnreadable(true)))
+          .singleElement()
+          .asString()
+          .contains("holes.bin", "sparse");
+      Programs.sh(folder, "rm -r none");
+    }
+  }
+
+  @Test
+  void links_and_special_files_in_a_tar_are_left_out_and_told() {
+    Path source = Trees.write(Trees.of("a.txt", "a", "b.txt", "b"), folder.resolve("source"));
+    Programs.sh(source, "ln -s a.txt link.txt && ln b.txt z-hard.txt && mkfifo pipe");
+    Programs.sh(source, "tar --sort=name -cf ../source.tar .");
+    Path dataset = folder.resolve("dataset");
+    List<String> lines =
+        Packs.packTelling(folder.resolve("source.tar"), dataset, Packs.SMALL_CHUNKS);
+    assertThat(lines).hasSize(3).anyMatch(line -> line.contains("link.txt"));
+    assertThat(lines).anyMatch(line -> line.contains("pipe")).allMatch(line -> line.contains(": "));
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("a", "b");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"../out", "a/../../out", "/etc/out", "a//b", "a/./b", ".."})
+  void a_tar_with_a_name_that_leads_out_is_refused(String name) {
+    Path tar = Trees.tar(Trees.of("good.txt", "1", name, "2"), folder.resolve("source.tar"));
+    assertFails(Kind.DAMAGED, () -> Packs.pack(tar, folder.resolve("dataset")), "source.tar", name);
+    Packs.assertHolds(folder, "source.tar");
+  }
+
+  @Test
+  void a_name_that_is_not_text_is_unreadable() {
+    Path source = Trees.write(Trees.of("good.txt", "1"), folder.resolve("source"));
+    Programs.sh(source, "printf 2 > \"$(printf 'bad\\377.txt')\" && tar -cf ../source.tar .");
+    Path tar = folder.resolve("source.tar");
+    Path dataset = folder.resolve("dataset");
+    assertFails(Kind.DAMAGED, () -> Packs.pack(tar, dataset), "1 file");
+    assertThat(Packs.packTelling(tar, dataset, Packs.SMALL_CHUNKS.withSkipUnreadable(true)))
+        .singleElement()
+        .asString()
+        .contains("bad", "not UTF-8");
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("good");
+  }
+
+  @Test
+  void the_same_file_twice_is_refused() throws Exception {
+    Path twice = folder.resolve("twice.tar");
+    Path apart = folder.resolve("apart.tar");
+    Path source = Trees.write(Trees.of("a.x", "1", "b.x", "2"), folder.resolve("source"));
+    Programs.sh(source, "tar -cf ../twice.tar a.x a.x && tar -cf ../apart.tar a.x b.x a.x");
+    Path dataset = folder.resolve("dataset");
+    assertFails(Kind.WRONG_CALL, () -> Packs.pack(twice, dataset), "'a.x' twice");
+    assertFails(Kind.WRONG_CALL, () -> Packs.pack(apart, dataset), "the key 'a'");
+    Packs.assertHolds(folder, "twice.tar", "apart.tar", "source");
+  }
+
+  @Test
+  void many_parts_of_one_stem_are_a_mistake_and_said_to_be_one() {
+    SortedMap<String, byte[]> tree = Trees.of();
+    for (int i = 0; i < 1100; i++) {
+      tree.put("frame." + i, new byte[0]);
+    }
+    Path tar = Trees.tar(tree, folder.resolve("source.tar"));
+    assertFails(
+        Kind.WRONG_CALL, () -> Packs.pack(tar, folder.resolve("dataset")), "1024", "'frame'");
+  }
+
+  @Test
+  void large_files_in_tars_are_read_whole() {
+    Random random = new Random(Seeds.of("large_files_in_tars_are_read_whole"));
+    SortedMap<String, byte[]> tree = Trees.of("small", "1");
+    tree.put("large", Trees.bytes(random, 5_000_000));
+    tree.put("z", Trees.bytes(random, 70_000));
+    assertHolds(Trees.tar(tree, folder.resolve("source.tar")), tree);
+  }
+}
