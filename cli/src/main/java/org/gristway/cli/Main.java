@@ -1,32 +1,51 @@
 package org.gristway.cli;
 
-import picocli.CommandLine;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.IVersionProvider;
+import java.io.IOException;
 
-/** The gristway command's entry point. */
-@Command(
-    name = "gristway",
-    mixinStandardHelpOptions = true,
-    versionProvider = Main.Version.class,
-    description = "Packs small files into checksummed chunks and feeds them to training jobs.")
-public final class Main implements Runnable {
+/**
+ * The gristway command's entry point. It stays this small so that {@code --version}, which scripts
+ * call to see whether Gristway is there, loads next to nothing.
+ */
+public final class Main {
+
+  private Main() {}
+
   /** Runs the command and exits with its status. */
   public static void main(String[] args) {
-    System.exit(new CommandLine(new Main()).execute(args));
+    Console console = Console.standard();
+    Outcome outcome = new Outcome(console, args);
+    int status;
+    try {
+      status = isVersionCall(args) ? version(console) : run(console, outcome, args);
+      console.flush();
+    } catch (Throwable thrown) {
+      status = outcome.of(thrown);
+    }
+    exit(status);
   }
 
-  @Override
-  public void run() {
-    CommandLine.usage(this, System.out);
+  private static int run(Console console, Outcome outcome, String[] args) throws IOException {
+    // A thread that dies with nobody waiting for it is a bug like any other.
+    Thread.setDefaultUncaughtExceptionHandler((_, thrown) -> exit(outcome.of(thrown)));
+    return RootCommand.run(console, args);
   }
 
-  /** Reads the version from the jar's manifest, so that the pom is the only place that has it. */
-  static final class Version implements IVersionProvider {
-    @Override
-    public String[] getVersion() {
-      String version = Main.class.getPackage().getImplementationVersion();
-      return new String[] {"gristway " + (version == null ? "(unpackaged)" : version)};
+  private static boolean isVersionCall(String[] args) {
+    return args.length == 1 && (args[0].equals("--version") || args[0].equals("-V"));
+  }
+
+  private static int version(Console console) throws IOException {
+    console.print(Version.text());
+    return 0;
+  }
+
+  /**
+   * During a shutdown (Ctrl-C) the status is decided already, and another exit would wait for the
+   * shutdown, which may be waiting for this thread.
+   */
+  private static void exit(int status) {
+    if (!Outcome.isShuttingDown()) {
+      System.exit(status);
     }
   }
 }

@@ -38,11 +38,6 @@ public final class ChunkTableWriter implements AutoCloseable {
     this.names = entries + layout.sampleCount() * ENTRY_BYTES;
   }
 
-  /** The chunk's number. */
-  public int number() {
-    return layout.number();
-  }
-
   /** Adds the next sample, in the order of their bytes. */
   public void add(SampleEntry sample) {
     long entry = entries + count * ENTRY_BYTES;

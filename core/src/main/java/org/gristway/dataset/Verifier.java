@@ -131,7 +131,7 @@ public final class Verifier {
         throw damaged;
       }
     } catch (Failure damaged) {
-      faults.add(String.valueOf(damaged.getMessage()));
+      note(damaged);
       return null;
     }
   }
@@ -140,8 +140,16 @@ public final class Verifier {
     try {
       check.run();
     } catch (Failure damaged) {
-      faults.add(String.valueOf(damaged.getMessage()));
+      note(damaged);
     }
+  }
+
+  /** What may not be read may well be sound: that is no fault of the data. */
+  private void note(Failure failure) {
+    if (failure.getCause() instanceof IOException cause && Failure.isDenied(cause)) {
+      throw failure;
+    }
+    faults.add(String.valueOf(failure.getMessage()));
   }
 
   /** Several threads, a chunk each at a time: that is what keeps several reads under way. */

@@ -13,14 +13,13 @@ import org.gristway.Progress;
 import org.gristway.chunk.Key;
 import org.gristway.dataset.Workers;
 import org.gristway.pack.ListedSample.ShapeBook;
-import org.gristway.snapshot.SnapshotWriter;
 import org.gristway.spool.RecordBuffer;
 import org.gristway.spool.Spool;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies every sample's bytes to its place, and tells the snapshot their checksum. Sources are read
- * in their own order, a stretch of neighbouring samples a thread at a time; since places were fixed
+ * Copies every sample's bytes to its place, and notes their checksum there. Sources are read in
+ * their own order, a stretch of neighbouring samples a thread at a time; since places were fixed
  * before, it does not matter who comes first.
  */
 final class Copier {
@@ -35,7 +34,6 @@ final class Copier {
   private final ShapeBook book;
   private final Placement placement;
   private final ChunkFiles files;
-  private final SnapshotWriter snapshot;
   private final Troubles troubles;
   private final Progress progress;
   private final BooleanSupplier stopped;
@@ -51,7 +49,6 @@ final class Copier {
       ShapeBook book,
       Placement placement,
       ChunkFiles files,
-      SnapshotWriter snapshot,
       Troubles troubles,
       Progress progress,
       BooleanSupplier stopped) {
@@ -60,7 +57,6 @@ final class Copier {
     this.book = book;
     this.placement = placement;
     this.files = files;
-    this.snapshot = snapshot;
     this.troubles = troubles;
     this.progress = progress;
     this.stopped = stopped;
@@ -108,10 +104,12 @@ final class Copier {
         return null;
       }
       walk = new Walk(listings.get(source).read(), walk.listed, walk.placed);
-      if (!sources.get(source).isSeekable() && walk.hasNext()) {
-        Stretch whole = new Stretch(source, walk);
-        walk = walk.behind(listings.get(source).count());
-        return whole;
+      if (!sources.get(source).isSeekable()) {
+        Walk whole = walk;
+        walk = whole.behind(listings.get(source).count()); // before hasNext, which moves on
+        if (whole.hasNext()) {
+          return new Stretch(source, whole);
+        }
       }
     }
     List<Item> items = new ArrayList<>(STRETCH);
@@ -230,7 +228,7 @@ final class Copier {
         from.end();
       }
       flush(chunk, filled, offset);
-      snapshot.setChecksum(placement.id(item.placed), (int) checksum.getValue());
+      placement.setChecksum(item.placed, (int) checksum.getValue());
       progress.advance(item.sample.length());
     }
 

@@ -137,6 +137,7 @@ public final class Packer {
     if (Files.isDirectory(place)) {
       try (Stream<Path> inside = Files.list(place)) {
         if (inside.findAny().isEmpty()) {
+          refuseMountPoint(place, target);
           return;
         }
       } catch (IOException failed) {
@@ -153,6 +154,23 @@ public final class Packer {
           "%s exists already; replace it with --force, or add to it with 'gristway append'",
           target);
     }
+    refuseMountPoint(place, target);
+  }
+
+  /** The rename at the end cannot replace one; better to know before hours of work. */
+  private static void refuseMountPoint(Path place, Path target) {
+    try {
+      Object device = Files.getAttribute(place, "unix:dev");
+      if (!device.equals(Files.getAttribute(place.resolveSibling("."), "unix:dev"))) {
+        throw mountPoint(target);
+      }
+    } catch (IOException failed) {
+      throw Failure.io("look at " + target, failed);
+    }
+  }
+
+  private static Failure mountPoint(Path target) {
+    return Failure.wrongCall("%s is a mount point; name a folder inside it", target);
   }
 
   /** Packing writes beside its target: a source that holds both would grow while being read. */
@@ -180,7 +198,12 @@ public final class Packer {
       throw Failure.wrongCall(
           "%s appeared while it was being packed; nothing was published", place);
     } catch (AtomicMoveNotSupportedException acrossMounts) {
-      throw Failure.wrongCall("%s is a mount point; name a folder inside it", place);
+      throw mountPoint(place);
+    } catch (IOException failed) {
+      if (Failure.reason(failed).contains("resource busy")) {
+        throw mountPoint(place); // of a folder of the same file system
+      }
+      throw failed;
     }
   }
 

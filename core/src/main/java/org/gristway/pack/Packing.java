@@ -16,7 +16,6 @@ import org.gristway.chunk.ChunkHeader;
 import org.gristway.chunk.ChunkTableWriter;
 import org.gristway.chunk.DatasetId;
 import org.gristway.chunk.Key;
-import org.gristway.chunk.SampleEntry;
 import org.gristway.dataset.Workers;
 import org.gristway.os.Folders;
 import org.gristway.pack.ListedSample.ShapeBook;
@@ -151,11 +150,11 @@ final class Packing {
       try (SnapshotWriter snapshot = newSnapshot(room, placement, dataset, version);
           ChunkFiles files = new ChunkFiles(target, placement.chunks());
           Meanwhile index = new Meanwhile(() -> index(snapshot, placement, version))) {
-        copy(placement, files, snapshot, index);
+        copy(placement, files, index);
         if (placement.count() + troubles.excludedCount() != listed()) {
           return null;
         }
-        finish(placement, files, snapshot, firstSample);
+        finish(placement, files, snapshot);
       }
       return new PackReport(
           version,
@@ -272,38 +271,45 @@ final class Packing {
     }
   }
 
-  private void copy(Placement placement, ChunkFiles files, SnapshotWriter snapshot, Meanwhile index)
-      throws IOException {
+  private void copy(Placement placement, ChunkFiles files, Meanwhile index) throws IOException {
     progress.begin("packing", Progress.Unit.BYTES, placement.dataBytes());
     BooleanSupplier pointless = () -> stopped.getAsBoolean() || index.hasFailed();
-    new Copier(sources, listings, book, placement, files, snapshot, troubles, progress, pointless)
+    new Copier(sources, listings, book, placement, files, troubles, progress, pointless)
         .run(options.threads());
     checkStopped();
     index.join();
     troubles.check();
   }
 
-  private void finish(
-      Placement placement, ChunkFiles files, SnapshotWriter snapshot, long firstSample)
+  private void finish(Placement placement, ChunkFiles files, SnapshotWriter snapshot)
       throws IOException {
     List<ChunkHeader> chunks = placement.chunks();
     long bytes = chunks.stream().mapToLong(ChunkHeader::fileBytes).sum();
     progress.begin("writing to disk", Progress.Unit.BYTES, bytes);
-    Placement.Cursor cursor = placement.inChunkOrder();
-    long id = firstSample;
-    for (int i = 0; i < chunks.size(); i++) {
-      try (ChunkTableWriter table = new ChunkTableWriter(chunks.get(i))) {
-        for (long j = 0; j < chunks.get(i).sampleCount(); j++) {
-          SampleEntry entry = cursor.next();
-          table.add(entry.withChecksum(snapshot.checksum(id++)));
-        }
-        files.with(i, file -> snapshot.setHeaderChecksum(table.number(), table.write(file)));
-      }
-      checkStopped();
-    }
+    writeTables(placement, files, snapshot);
     files.sync(options.threads(), progress);
     snapshot.finish();
     checkStopped();
+  }
+
+  private void writeTables(Placement placement, ChunkFiles files, SnapshotWriter snapshot)
+      throws IOException {
+    List<ChunkHeader> chunks = placement.chunks();
+    Placement.Cursor cursor = placement.inChunkOrder();
+    try (Placement.Checksums checksums = placement.checksumsInChunkOrder()) {
+      for (int i = 0; i < chunks.size(); i++) {
+        ChunkHeader chunk = chunks.get(i);
+        try (ChunkTableWriter table = new ChunkTableWriter(chunk)) {
+          for (long j = 0; j < chunk.sampleCount(); j++) {
+            int checksum = checksums.next();
+            table.add(cursor.next().withChecksum(checksum));
+            snapshot.setChecksum(chunk.firstSample() + j, checksum);
+          }
+          files.with(i, file -> snapshot.setHeaderChecksum(chunk.number(), table.write(file)));
+        }
+        checkStopped();
+      }
+    }
   }
 
   private void checkStopped() {

@@ -31,13 +31,14 @@ import org.gristway.spool.SortedSpool;
  */
 final class Placement implements AutoCloseable {
 
-  private static final int RECORD = 16; // u32 chunk, u32 id, u64 offset from the start of data
+  // u32 chunk, u32 id, u64 offset from the start of data, u32 checksum once it is known
+  private static final int RECORD = 20;
 
   private final long chunkSize;
   private final ShapeBook book;
   private final SortedSpool order;
   private final Arena arena = Arena.ofShared();
-  private final Path path;
+  private final Path scratch;
   private MemorySegment places = MemorySegment.NULL;
   private List<ChunkHeader> chunks = List.of();
   private final RecordBuffer key = new RecordBuffer();
@@ -50,7 +51,7 @@ final class Placement implements AutoCloseable {
     this.chunkSize = chunkSize;
     this.book = book;
     this.order = new SortedSpool(scratch.resolve("order"));
-    this.path = scratch.resolve("places");
+    this.scratch = scratch;
   }
 
   /**
@@ -125,6 +126,32 @@ final class Placement implements AutoCloseable {
       throw Failure.wrongCall(
           "a dataset holds at most %d samples; make several", ChunkFormat.MAX_SAMPLES);
     }
+    List<ChunkHeader> cut = new ArrayList<>();
+    // From the order of the chunks back to source order by a sort, not by random writes: those
+    // would fetch a page from the disk for every sample once there are more than memory holds.
+    try (SortedSpool back = new SortedSpool(scratch.resolve("back"))) {
+      Cursor cursor = inChunkOrder();
+      Growing chunk = new Growing();
+      long first = firstSample;
+      for (long i = 0; i < count; i++) {
+        SampleEntry sample = cursor.next();
+        if (!chunk.hasRoomFor(sample)) {
+          cut.add(chunk.header(dataset, version, firstChunk + cut.size(), first, false));
+          first += chunk.samples;
+          chunk = new Growing();
+        }
+        record.clear().putNumber(cut.size()).putNumber(firstSample + i).putNumber(chunk.data);
+        back.add(key.clear().putSortable(cursor.ordinal), record);
+        chunk.add(sample);
+      }
+      cut.add(chunk.header(dataset, version, firstChunk + cut.size(), first, true));
+      writePlaces(back.sorted());
+    }
+    chunks = List.copyOf(cut);
+  }
+
+  private void writePlaces(SortedSpool.Cursor cursor) throws IOException {
+    Path path = scratch.resolve("places");
     try (NativeFile file = NativeFile.create(path)) {
       file.allocate(count * RECORD);
     }
@@ -132,25 +159,12 @@ final class Placement implements AutoCloseable {
         FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       places = channel.map(FileChannel.MapMode.READ_WRITE, 0, count * RECORD, arena);
     }
-    List<ChunkHeader> cut = new ArrayList<>();
-    Cursor cursor = inChunkOrder();
-    Growing chunk = new Growing();
-    long first = firstSample;
-    for (long i = 0; i < count; i++) {
-      SampleEntry sample = cursor.next();
-      if (!chunk.hasRoomFor(sample)) {
-        cut.add(chunk.header(dataset, version, firstChunk + cut.size(), first, false));
-        first += chunk.samples;
-        chunk = new Growing();
-      }
-      long place = cursor.ordinal * RECORD;
-      LittleEndian.putInt(places, place, cut.size());
-      LittleEndian.putInt(places, place + 4, (int) (firstSample + i));
-      LittleEndian.putLong(places, place + 8, chunk.data);
-      chunk.add(sample);
+    for (long at = 0; cursor.next(); at += RECORD) {
+      RecordBuffer from = cursor.payload();
+      LittleEndian.putInt(places, at, (int) from.takeNumber());
+      LittleEndian.putInt(places, at + 4, (int) from.takeNumber());
+      LittleEndian.putLong(places, at + 8, from.takeNumber());
     }
-    cut.add(chunk.header(dataset, version, firstChunk + cut.size(), first, true));
-    chunks = List.copyOf(cut);
   }
 
   /** A chunk that samples are still being added to. */
@@ -194,14 +208,46 @@ final class Placement implements AutoCloseable {
     return LittleEndian.getInt(places, ordinal * RECORD);
   }
 
-  long id(long ordinal) {
-    return LittleEndian.getUnsignedInt(places, ordinal * RECORD + 4);
-  }
-
   /** Where in its chunk's file a sample goes. */
   long offset(long ordinal) {
     return chunks.get(chunk(ordinal)).dataOffset()
         + LittleEndian.getLong(places, ordinal * RECORD + 8);
+  }
+
+  /** Tells the checksum of a sample's bytes, once they are copied. Any thread. */
+  void setChecksum(long ordinal, int checksum) {
+    LittleEndian.putInt(places, ordinal * RECORD + 16, checksum);
+  }
+
+  /** Steps through the checksums in the order of the chunks. */
+  final class Checksums implements AutoCloseable {
+    private final SortedSpool byId = new SortedSpool(scratch.resolve("checksums"));
+    private final SortedSpool.Cursor sorted;
+
+    private Checksums() throws IOException {
+      for (long at = 0; at < count * RECORD; at += RECORD) {
+        record.clear().putNumber(LittleEndian.getUnsignedInt(places, at + 16));
+        byId.add(key.clear().putSortable(LittleEndian.getUnsignedInt(places, at + 4)), record);
+      }
+      this.sorted = byId.sorted();
+    }
+
+    int next() throws IOException {
+      if (!sorted.next()) {
+        throw new IllegalStateException("there are no more samples");
+      }
+      return (int) sorted.payload().takeNumber();
+    }
+
+    @Override
+    public void close() throws IOException {
+      byId.close();
+    }
+  }
+
+  /** All checksums have been told. */
+  Checksums checksumsInChunkOrder() throws IOException {
+    return new Checksums();
   }
 
   @Override

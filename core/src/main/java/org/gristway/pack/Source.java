@@ -114,11 +114,7 @@ interface Source {
    * accident, and nothing else of such an archive can be trusted either.
    */
   static byte[] entryKey(Path archive, byte[] name) {
-    int start = 0;
-    while (start + 1 < name.length && name[start] == '.' && name[start + 1] == '/') {
-      start += 2;
-    }
-    byte[] key = Arrays.copyOfRange(name, start, name.length);
+    byte[] key = withoutDots(name);
     if (Key.isUtf8(key)) {
       String fault = Key.fault(key);
       if (fault != null) {
@@ -127,5 +123,14 @@ interface Source {
       }
     }
     return key;
+  }
+
+  /** A name without the "./" that some programs put in front. */
+  static byte[] withoutDots(byte[] name) {
+    int start = 0;
+    while (start + 1 < name.length && name[start] == '.' && name[start + 1] == '/') {
+      start += 2;
+    }
+    return Arrays.copyOfRange(name, start, name.length);
   }
 }

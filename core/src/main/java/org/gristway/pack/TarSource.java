@@ -2,18 +2,24 @@ package org.gristway.pack;
 
 import java.io.BufferedInputStream;
 import java.io.EOFException;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.gristway.Failure;
+import org.gristway.chunk.Key;
 import org.gristway.os.Posix;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 final class TarSource implements Source {
 
   private static final int BLOCK = 512;
+  private static final int NAME_FIELD = 100; // bytes at the front of an entry's header
 
   private final Path path;
   private final boolean compressed;
@@ -52,30 +59,45 @@ final class TarSource implements Source {
   @Override
   public void list(FileVisitor visitor) throws IOException {
     try (Entries entries = new Entries()) {
+      long modified = Posix.status(bytes(path), true).modified();
       for (TarArchiveEntry entry = entries.next(); entry != null; entry = entries.next()) {
         byte[] name = entry.getName().getBytes(StandardCharsets.UTF_8);
         if (entry.getName().indexOf('\ufffd') >= 0) {
           visitor.unreadable(name, "its name is not UTF-8");
+        } else if (!entries.isText(entry)) {
+          visitor.unreadable(entries.nameField(), "its name is not UTF-8");
         } else if (entry.isLink() || entry.isSymbolicLink()) {
           visitor.leftOut(name, "it is a link; links in archives are not followed");
         } else if (entry.isSparse() && !compressed) {
           visitor.unreadable(name, "it is stored as a sparse file; pack the extracted files");
-        } else if (!entry.isFile()) {
+        } else if (!isFile(entry)) {
           visitor.leftOut(name, "it is neither a file nor a folder");
         } else {
           long place = compressed ? entries.count() : entries.position();
           byte[] key = Source.entryKey(path, name);
-          visitor.file(key, entry.getSize(), place, 0, entries::content);
+          visitor.file(key, entry.getRealSize(), place, modified, entries::content);
         }
       }
       entries.checkEnd();
     }
   }
 
+  /** The library takes all that has no other name in it for a file, pipes and devices too. */
+  private static boolean isFile(TarArchiveEntry entry) {
+    return entry.isFile()
+        && !entry.isFIFO()
+        && !entry.isCharacterDevice()
+        && !entry.isBlockDevice();
+  }
+
+  private static byte[] bytes(Path path) {
+    return path.toString().getBytes(StandardCharsets.UTF_8);
+  }
+
   /** Steps through the entries that are not folders; what is wrong with the archive is one line. */
   private final class Entries implements AutoCloseable {
     private final PositionedInput file = new PositionedInput(path);
-    private final InputStream in;
+    private final LastBlock in;
     private final TarArchiveInputStream tar;
     private long count;
     private long dataEnd;
@@ -83,9 +105,10 @@ final class TarSource implements Source {
     Entries() throws IOException {
       try {
         this.in =
-            compressed
-                ? new BufferedInputStream(new GZIPInputStream(file, 1 << 16), 1 << 16)
-                : file;
+            new LastBlock(
+                compressed
+                    ? new BufferedInputStream(new GZIPInputStream(file, 1 << 16), 1 << 16)
+                    : file);
       } catch (ZipException | EOFException notCompressed) {
         file.close();
         throw Failure.damaged("%s is not a gzip file, or is cut off", path);
@@ -95,20 +118,11 @@ final class TarSource implements Source {
 
     @Nullable TarArchiveEntry next() throws IOException {
       try {
-        TarArchiveEntry entry = tar.getNextEntry();
+        TarArchiveEntry entry = nextOfAny();
         while (entry != null && entry.isDirectory()) {
-          entry = tar.getNextEntry();
-        }
-        if (entry == null) {
-          return null;
+          entry = nextOfAny();
         }
         count++;
-        if (!compressed && !entry.isLink() && !entry.isSymbolicLink()) {
-          dataEnd = file.position() + entry.getSize();
-          if (dataEnd > file.size()) {
-            throw cutOff();
-          }
-        }
         return entry;
       } catch (EOFException ended) {
         throw cutOff();
@@ -118,6 +132,50 @@ final class TarSource implements Source {
         throw Failure.damaged(
             "%s is cut off or not a tar: %s", path, String.valueOf(malformed.getMessage()));
       }
+    }
+
+    private @Nullable TarArchiveEntry nextOfAny() throws IOException {
+      TarArchiveEntry entry = tar.getNextEntry();
+      if (entry == null) {
+        return null;
+      }
+      if (!entry.isCheckSumOK()) {
+        throw Failure.damaged("%s is damaged: a header in it fails its checksum", path);
+      }
+      if (!compressed) {
+        boolean hasData = !entry.isLink() && !entry.isSymbolicLink();
+        dataEnd = file.position() + (hasData ? entry.getSize() : 0);
+        if (dataEnd > file.size()) {
+          throw cutOff();
+        }
+      }
+      return entry;
+    }
+
+    /**
+     * The library puts question marks where a name is no text; whether the name had them already is
+     * seen in the entry's header, unless the name was too long for it.
+     */
+    boolean isText(TarArchiveEntry entry) throws IOException {
+      if (entry.getName().indexOf('?') < 0 || Key.isUtf8(nameField())) {
+        return true;
+      }
+      CharsetDecoder marking =
+          StandardCharsets.UTF_8
+              .newDecoder()
+              .onMalformedInput(CodingErrorAction.REPLACE)
+              .replaceWith("?");
+      String shown = marking.decode(ByteBuffer.wrap(nameField())).toString();
+      return !entry.getName().endsWith(shown);
+    }
+
+    /** The name in the current entry's header, as it stands there. */
+    byte[] nameField() {
+      int end = 0;
+      while (end < NAME_FIELD && in.bytes[end] != 0) {
+        end++;
+      }
+      return Arrays.copyOf(in.bytes, end);
     }
 
     /** The number of the current entry, from 1. */
@@ -131,7 +189,11 @@ final class TarSource implements Source {
     }
 
     byte[] content() throws IOException {
-      return tar.readAllBytes();
+      try {
+        return tar.readAllBytes();
+      } catch (EOFException | ZipException damaged) {
+        throw cutOff();
+      }
     }
 
     int read(byte[] target, int length) throws IOException {
@@ -150,8 +212,11 @@ final class TarSource implements Source {
         } catch (EOFException | ZipException damaged) {
           throw cutOff();
         }
-      } else if (file.size() < (dataEnd + BLOCK - 1) / BLOCK * BLOCK + BLOCK) {
-        throw cutOff();
+      } else {
+        file.seek((dataEnd + BLOCK - 1) / BLOCK * BLOCK);
+        if (!Arrays.equals(file.readNBytes(BLOCK), new byte[BLOCK])) {
+          throw cutOff();
+        }
       }
     }
 
@@ -162,15 +227,40 @@ final class TarSource implements Source {
     }
   }
 
+  /** Keeps the block that was read last: when the library has found an entry, its header. */
+  private static final class LastBlock extends FilterInputStream {
+    private final byte[] bytes = new byte[BLOCK];
+
+    LastBlock(InputStream in) {
+      super(in);
+    }
+
+    @Override
+    public int read(byte[] target, int offset, int length) throws IOException {
+      int count = super.read(target, offset, length);
+      int kept = Math.clamp(count, 0, BLOCK);
+      System.arraycopy(bytes, kept, bytes, 0, BLOCK - kept);
+      System.arraycopy(target, offset + Math.max(count, 0) - kept, bytes, BLOCK - kept, kept);
+      return count;
+    }
+  }
+
+  private static void checkUnchanged(long modified, long listed) throws ChangedException {
+    if (modified != listed) {
+      throw new ChangedException();
+    }
+  }
+
   private Failure cutOff() {
     return Failure.damaged("%s is cut off: copy it again from where it came", path);
   }
 
   /** Reads any file from where it lies. */
   private final class SeekReader implements Reader {
-    private final int fd = Posix.open(path.toString().getBytes(StandardCharsets.UTF_8), 0);
+    private final int fd = Posix.open(bytes(path), Posix.READ_ONLY);
     private long position;
     private long end;
+    private long modified;
 
     SeekReader() throws IOException {}
 
@@ -178,6 +268,7 @@ final class TarSource implements Source {
     public void begin(ListedSample sample, int part) {
       position = sample.places()[part];
       end = position + sample.lengths()[part];
+      modified = sample.marks()[part];
     }
 
     @Override
@@ -188,7 +279,9 @@ final class TarSource implements Source {
     }
 
     @Override
-    public void end() {}
+    public void end() throws IOException {
+      checkUnchanged(Posix.status(fd).modified(), modified);
+    }
 
     @Override
     public void close() throws IOException {
@@ -200,11 +293,13 @@ final class TarSource implements Source {
   private final class StreamReader implements Reader {
     private final Entries entries = new Entries();
     private final byte[] bytes = new byte[1 << 16];
+    private long modified;
 
     StreamReader() throws IOException {}
 
     @Override
     public void begin(ListedSample sample, int part) throws IOException {
+      modified = sample.marks()[part];
       while (entries.count() < sample.places()[part]) {
         if (entries.next() == null) {
           throw new ChangedException();
@@ -220,7 +315,9 @@ final class TarSource implements Source {
     }
 
     @Override
-    public void end() {}
+    public void end() throws IOException {
+      checkUnchanged(Posix.status(TarSource.bytes(path), true).modified(), modified);
+    }
 
     @Override
     public void close() throws IOException {

@@ -9,7 +9,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.zip.CRC32;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
@@ -90,9 +89,9 @@ final class ZipSource implements Source {
     take(in, head.getShort(32) & 0xffff);
     long[] wide = {size, Integer.toUnsignedLong(head.getInt(20)), offset(head)};
     readWide(extra, wide);
-    int slash = indexOfSlash(name);
-    if (slash > 0 && Key.isUtf8(name)) {
-      visitor.topFolder(Arrays.copyOf(name, slash));
+    byte[] top = Key.isUtf8(name) ? Key.firstFolder(Source.withoutDots(name)) : null;
+    if (top != null && top.length > 0) {
+      visitor.topFolder(top);
     }
     if (name.length > 0 && name[name.length - 1] == '/') {
       return;
@@ -114,15 +113,6 @@ final class ZipSource implements Source {
 
   private static long offset(ByteBuffer head) {
     return Integer.toUnsignedLong(head.getInt(42));
-  }
-
-  private static int indexOfSlash(byte[] key) {
-    for (int i = 0; i < key.length; i++) {
-      if (key[i] == '/') {
-        return i;
-      }
-    }
-    return -1;
   }
 
   /** Sizes and offsets over 4 GiB stand in an extra field, only those that need to, in order. */

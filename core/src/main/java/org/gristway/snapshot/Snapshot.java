@@ -140,7 +140,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     long start = block << BLOCK_SHIFT;
     long end = Math.min(start + BLOCK_BYTES, header.checksumsAt());
     int expected = LittleEndian.getInt(file, header.checksumsAt() + 4 * block);
-    if (LittleEndian.checksum(file.asSlice(start, end - start)) != expected) {
+    // Copied first: should somebody cut the file off under us, a copy fails with an error that can
+    // be caught, while a checksum over mapped memory takes the whole process down.
+    MemorySegment copy = MemorySegment.ofArray(new byte[(int) (end - start)]);
+    MemorySegment.copy(file, start, copy, 0, end - start);
+    if (LittleEndian.checksum(copy) != expected) {
       throw SnapshotFormat.damaged(where, "bytes " + start + " to " + end + " fail their checksum");
     }
     checked.set(ValueLayout.JAVA_BYTE, block, (byte) 1); // twice by two threads does no harm

@@ -258,11 +258,6 @@ public final class SnapshotWriter implements AutoCloseable {
     LittleEndian.putInt(fixed, samplesAt + sample * SAMPLE_BYTES + 16, checksum);
   }
 
-  /** The checksum told for a sample. */
-  public int checksum(long sample) {
-    return LittleEndian.getInt(fixed, samplesAt + sample * SAMPLE_BYTES + 16);
-  }
-
   /** Tells the checksum of a chunk's header, known only now. From any thread. */
   public void setHeaderChecksum(int chunk, int checksum) {
     LittleEndian.putInt(fixed, HEADER_BYTES + (long) chunk * CHUNK_BYTES + 32, checksum);

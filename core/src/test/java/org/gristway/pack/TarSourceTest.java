@@ -5,6 +5,7 @@ import static org.gristway.pack.Packs.assertFails;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -110,7 +111,8 @@ class TarSourceTest {
       Programs.sh(source, "tar --sparse --format=" + format + " -czf ../" + format + ".tgz *");
       Path dataset = folder.resolve(format);
       Packs.pack(folder.resolve(format + ".tgz"), dataset);
-      assertThat(Packs.contents(dataset).get("holes").parts().get("bin")).isEqualTo(holes);
+      byte[] packed = Packs.contents(dataset).get("holes").parts().get("bin");
+      assertThat(Arrays.equals(packed, holes)).as(format).isTrue();
 
       Programs.sh(source, "tar --sparse --format=" + format + " -cf ../" + format + ".tar *");
       Path tar = folder.resolve(format + ".tar");
@@ -148,23 +150,25 @@ class TarSourceTest {
   @Test
   void a_name_that_is_not_text_is_unreadable() {
     Path source = Trees.write(Trees.of("good.txt", "1"), folder.resolve("source"));
-    Programs.sh(source, "printf 2 > \"$(printf 'bad\\377.txt')\" && tar -cf ../source.tar .");
+    Programs.sh(source, "printf 2 > \"$(printf 'bad\\377.txt')\"");
+    Programs.sh(source, "printf 3 > \"$(printf 'what?')\" && tar --format=gnu -cf ../source.tar .");
     Path tar = folder.resolve("source.tar");
     Path dataset = folder.resolve("dataset");
     assertFails(Kind.DAMAGED, () -> Packs.pack(tar, dataset), "1 file");
     assertThat(Packs.packTelling(tar, dataset, Packs.SMALL_CHUNKS.withSkipUnreadable(true)))
         .singleElement()
         .asString()
-        .contains("bad", "not UTF-8");
-    assertThat(Packs.labels(dataset)).containsOnlyKeys("good");
+        .contains("bad\\xff.txt", "not UTF-8");
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("good", "what?");
   }
 
   @Test
-  void the_same_file_twice_is_refused() throws Exception {
+  void the_same_file_twice_is_refused() {
     Path twice = folder.resolve("twice.tar");
     Path apart = folder.resolve("apart.tar");
     Path source = Trees.write(Trees.of("a.x", "1", "b.x", "2"), folder.resolve("source"));
-    Programs.sh(source, "tar -cf ../twice.tar a.x a.x && tar -cf ../apart.tar a.x b.x a.x");
+    Programs.sh(source, "tar -cf ../twice.tar a.x && tar -rf ../twice.tar a.x");
+    Programs.sh(source, "tar -cf ../apart.tar a.x b.x && tar -rf ../apart.tar a.x");
     Path dataset = folder.resolve("dataset");
     assertFails(Kind.WRONG_CALL, () -> Packs.pack(twice, dataset), "'a.x' twice");
     assertFails(Kind.WRONG_CALL, () -> Packs.pack(apart, dataset), "the key 'a'");

@@ -203,7 +203,7 @@ public final class Trees {
   }
 
   /** The same tree below a folder, or with other changes to its paths. */
-  static Map<String, byte[]> renamed(
+  public static Map<String, byte[]> renamed(
       Map<String, byte[]> tree, java.util.function.UnaryOperator<String> name) {
     Map<String, byte[]> result = new LinkedHashMap<>();
     tree.forEach((path, content) -> result.put(name.apply(path), content));

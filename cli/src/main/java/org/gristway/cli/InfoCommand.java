@@ -1,0 +1,131 @@
+package org.gristway.cli;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.gristway.chunk.Shape;
+import org.gristway.dataset.Dataset;
+import org.gristway.dataset.DatasetFolder;
+import org.gristway.snapshot.Snapshot;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Says what a dataset holds. */
+@Command(
+    name = "info",
+    description = "Says what a dataset holds: samples, sizes, parts and labels.",
+    footer = {"", "Example: gristway info flowers.gw"})
+final class InfoCommand implements CliCommand {
+
+  private final Console console;
+
+  @Mixin private DatasetArgument dataset = new DatasetArgument();
+
+  @Option(names = "--json", description = "Print it as one JSON object.")
+  private boolean asJson;
+
+  InfoCommand(Console console) {
+    this.console = console;
+  }
+
+  @Override
+  public int run() throws IOException {
+    try (Dataset opened = Dataset.open(dataset.path())) {
+      Snapshot snapshot = opened.snapshot();
+      Summary summary = Summary.of(snapshot, console.progress());
+      List<Integer> versions = List.copyOf(DatasetFolder.at(dataset.path()).versions());
+      if (asJson) {
+        InfoJson.write(dataset.path(), snapshot, versions, summary, console.out());
+      } else {
+        print(snapshot, versions, summary);
+      }
+    }
+    return DONE;
+  }
+
+  private void print(Snapshot snapshot, List<Integer> versions, Summary summary)
+      throws IOException {
+    long samples = snapshot.sampleCount();
+    console.print(Text.oneLine(dataset.path().toString()));
+    row("id", snapshot.datasetId().toString());
+    row(
+        "version",
+        snapshot.version()
+            + (versions.size() == 1 ? "" : " of " + String.join(", ", texts(versions))));
+    row("samples", Text.number(samples));
+    row("bytes", Text.number(snapshot.dataBytes()) + sizeBehind(snapshot.dataBytes()));
+    row("chunks", Text.number(snapshot.chunkCount()));
+    String heading = "parts";
+    for (Summary.ShapeCount shape : summary.shapes()) {
+      row(heading, names(shape.shape()) + ": " + Text.count(shape.samples(), "sample"));
+      heading = "";
+    }
+    row("labels", labels(snapshot, summary));
+    if (samples > 0) {
+      row(
+          "sample",
+          String.format(
+              "smallest %s, mean %s, largest %s",
+              Text.bytes(summary.smallest()),
+              Text.bytes((double) snapshot.dataBytes() / samples),
+              Text.bytes(summary.largest())));
+    }
+    row("snapshot", snapshotSize(snapshot));
+  }
+
+  private void row(String name, String value) throws IOException {
+    console.print(String.format("  %-9s %s", name, value));
+  }
+
+  private static List<String> texts(List<Integer> numbers) {
+    return numbers.stream().map(String::valueOf).toList();
+  }
+
+  private static String sizeBehind(long bytes) {
+    return bytes < 1024 ? "" : " (" + Text.bytes(bytes) + ")";
+  }
+
+  private static String snapshotSize(Snapshot snapshot) {
+    String size = Text.bytes(snapshot.fileBytes());
+    return snapshot.sampleCount() == 0
+        ? size
+        : String.format(
+            Locale.ROOT,
+            "%s, %.1f bytes per sample",
+            size,
+            (double) snapshot.fileBytes() / snapshot.sampleCount());
+  }
+
+  private static String names(Shape shape) {
+    return shape.equals(Shape.PLAIN)
+        ? "plain files"
+        : Text.escape(String.join(", ", shape.parts()));
+  }
+
+  private static String labels(Snapshot snapshot, Summary summary) {
+    String none =
+        summary.labelled() == snapshot.sampleCount()
+            ? ""
+            : "; " + Text.number(snapshot.sampleCount() - summary.labelled()) + " without";
+    if (summary.labelled() == 0) {
+      return "none";
+    }
+    if (!snapshot.hasNamedLabels()) {
+      return "numbers from " + summary.lowestLabel() + " to " + summary.highestLabel() + none;
+    }
+    int count = snapshot.namedLabelCount();
+    List<String> shown = new ArrayList<>();
+    for (Summary.ClassCount named : summary.classes()) {
+      shown.add(Text.escape(named.name()) + " (" + Text.number(named.samples()) + ")");
+    }
+    if (count > shown.size()) {
+      shown.add("…");
+    }
+    return Text.number(count)
+        + (count == 1 ? " class: " : " classes: ")
+        + String.join(", ", shown)
+        + none;
+  }
+}

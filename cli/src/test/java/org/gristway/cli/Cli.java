@@ -1,0 +1,156 @@
+package org.gristway.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** Runs the shaded jar as users do: in a process of its own. */
+public final class Cli {
+
+  /** How a run ended. */
+  public record Result(int exit, byte[] out, String err) {
+
+    public String outText() {
+      return new String(out, StandardCharsets.UTF_8);
+    }
+
+    /** It went well, and there was nothing to complain about. */
+    public Result isDone() {
+      assertThat(err).isEmpty();
+      assertThat(exit).isZero();
+      return this;
+    }
+
+    /** It failed as every failure should: one line, no result, no stack trace. */
+    public String complaint(int status) {
+      assertThat(err).startsWith("gristway: ").endsWith("\n");
+      assertThat(err.lines()).hasSize(1);
+      assertThat(err).doesNotContain("\tat ", "Exception");
+      assertThat(outText()).isEmpty();
+      assertThat(exit).as(err).isEqualTo(status);
+      return err.strip();
+    }
+  }
+
+  private static final long LIMIT_SECONDS = 60;
+
+  private final List<String> wrapper = new ArrayList<>();
+  // Cheap starts: no parallel collector, no second compiler.
+  private List<String> flags =
+      List.of(
+          "-XX:+UseSerialGC",
+          "-XX:TieredStopAtLevel=1",
+          "-Xmx128m",
+          "-Dsun.jnu.encoding=UTF-8",
+          "--enable-native-access=ALL-UNNAMED");
+  private final List<String> javaOptions = new ArrayList<>();
+  private final Map<String, String> environment = new HashMap<>();
+  private String jar = System.getProperty("gristway.jar");
+  private Path folder = Path.of("").toAbsolutePath();
+  private long limitSeconds = LIMIT_SECONDS;
+
+  public static Result run(Object... args) {
+    return new Cli().call(args);
+  }
+
+  public Cli in(Path workingFolder) {
+    folder = workingFolder;
+    return this;
+  }
+
+  public Cli env(String name, String value) {
+    environment.put(name, value);
+    return this;
+  }
+
+  public Cli java(String option) {
+    javaOptions.add(option);
+    return this;
+  }
+
+  /** Other JVM flags than the usual ones of these tests. */
+  public Cli flags(List<String> instead) {
+    flags = List.copyOf(instead);
+    return this;
+  }
+
+  /** A command that starts java in its turn, such as one that changes the user. */
+  public Cli through(String... command) {
+    wrapper.addAll(List.of(command));
+    return this;
+  }
+
+  /** Another copy of the jar, where the one that was built cannot be read. */
+  public Cli jar(Path copy) {
+    jar = copy.toString();
+    return this;
+  }
+
+  /** For what takes longer than commands usually do. */
+  public Cli within(long seconds) {
+    limitSeconds = seconds;
+    return this;
+  }
+
+  public Result call(Object... args) {
+    try {
+      Path out = Files.createTempFile("gristway-test-", ".out");
+      Path err = Files.createTempFile("gristway-test-", ".err");
+      try {
+        Process process =
+            builder(args).redirectOutput(out.toFile()).redirectError(err.toFile()).start();
+        int exit = await(process, limitSeconds);
+        return new Result(exit, Files.readAllBytes(out), Files.readString(err));
+      } finally {
+        Files.delete(out);
+        Files.delete(err);
+      }
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
+  }
+
+  /** For tests that handle the process themselves. */
+  public ProcessBuilder builder(Object... args) {
+    List<String> command = new ArrayList<>(wrapper);
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(flags);
+    command.addAll(javaOptions);
+    command.addAll(List.of("-jar", jar));
+    for (Object arg : args) {
+      command.add(arg.toString());
+    }
+    ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
+    builder.redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()));
+    builder.environment().put("LC_ALL", "C.UTF-8");
+    builder.environment().putAll(environment);
+    return builder;
+  }
+
+  public static int await(Process process) {
+    return await(process, LIMIT_SECONDS);
+  }
+
+  private static int await(Process process, long seconds) {
+    try {
+      if (!process.waitFor(seconds, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new AssertionError("still running after " + seconds + " s");
+      }
+      return process.exitValue();
+    } catch (InterruptedException stop) {
+      process.destroyForcibly();
+      Thread.currentThread().interrupt();
+      throw new AssertionError(stop);
+    }
+  }
+}

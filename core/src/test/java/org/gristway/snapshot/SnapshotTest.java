@@ -1,0 +1,189 @@
+package org.gristway.snapshot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.gristway.pack.Packs.assertFails;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.gristway.Failure.Kind;
+import org.gristway.chunk.DatasetId;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.chunk.Shape;
+import org.gristway.testing.Seeds;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+@Tag("java")
+class SnapshotTest {
+
+  private static final int CHUNK = 1000; // samples
+
+  @TempDir Path folder;
+
+  /** Writes a snapshot of made-up samples, all of one part and ten bytes. */
+  private Path write(List<String> keys, List<Integer> labels) throws IOException {
+    long nameBytes = 0;
+    for (String key : keys) {
+      nameBytes += key.getBytes(StandardCharsets.UTF_8).length;
+    }
+    Path room = Files.createTempDirectory(folder, "snapshot");
+    int chunks = (keys.size() + CHUNK - 1) / CHUNK;
+    try (SnapshotWriter writer =
+        new SnapshotWriter(
+            room, room, 1, new DatasetId(1, 2), keys.size(), chunks, nameBytes)) {
+      for (int i = 0; i < keys.size(); i++) {
+        if (i % CHUNK == 0) {
+          writer.addChunk(4096, 1 << 20, 1, i);
+        }
+        int label = labels.isEmpty() ? SampleEntry.NO_LABEL : labels.get(i);
+        byte[] key = keys.get(i).getBytes(StandardCharsets.UTF_8);
+        writer.add(new SampleEntry(key, Shape.PLAIN, new long[] {10}, label, label >= 0, i));
+      }
+      writer.index();
+      writer.finish();
+      return writer.path();
+    }
+  }
+
+  private static long nameBytes(List<String> keys) {
+    return keys.stream().mapToLong(key -> key.getBytes(StandardCharsets.UTF_8).length).sum();
+  }
+
+  @Test
+  void a_sample_of_one_part_costs_forty_bytes_and_its_key_at_most() throws IOException {
+    int samples = 20_000;
+    for (int classes : new int[] {0, 1, 100, samples}) {
+      List<String> keys = new ArrayList<>();
+      List<Integer> labels = new ArrayList<>();
+      for (int i = 0; i < samples; i++) {
+        int label = classes == 0 ? 0 : i % classes;
+        keys.add("class" + label + "/image" + i + ".jpg");
+        labels.add(label);
+      }
+      Path path = write(keys, classes == 0 ? List.of() : labels);
+      long rest = 256 + 40 * 21 + 28 + 64 + Files.size(path) / (64 << 10) * 4; // and not a sample's
+      assertThat(Files.size(path) - nameBytes(keys) - rest)
+          .as("%d classes", classes)
+          .isLessThanOrEqualTo((classes == samples ? 40L : 36L) * samples);
+      try (Snapshot snapshot = Snapshot.open(path)) {
+        snapshot.verify();
+        assertThat(snapshot.namedLabelCount()).isEqualTo(classes);
+        assertThat(snapshot.labelName(classes - 1).isPresent()).isEqualTo(classes > 0);
+      }
+    }
+  }
+
+  @Test
+  void every_key_among_many_is_found_and_no_other() throws IOException {
+    Random random = new Random(Seeds.of("every_key_among_many_is_found_and_no_other"));
+    List<String> keys = new ArrayList<>();
+    for (int i = 0; i < 200_000; i++) {
+      keys.add(Integer.toString(i, 36) + "/" + Long.toString(random.nextLong() >>> 20, 36));
+    }
+    Path path = write(keys, List.of());
+    try (Snapshot snapshot = Snapshot.open(path)) {
+      for (int i = 0; i < keys.size(); i++) {
+        if (snapshot.find(keys.get(i)) != i) {
+          assertThat(snapshot.find(keys.get(i))).as(keys.get(i)).isEqualTo(i);
+        }
+        if (snapshot.find(keys.get(i) + "?") != -1) {
+          assertThat(snapshot.find(keys.get(i) + "?")).isEqualTo(-1);
+        }
+      }
+      assertThat(snapshot.find("")).isEqualTo(-1);
+      assertThat(snapshot.find("x".repeat(10_000))).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void several_threads_use_a_snapshot_that_was_just_opened() throws Exception {
+    List<String> keys = new ArrayList<>();
+    for (int i = 0; i < 50_000; i++) {
+      keys.add("folder" + i % 100 + "/" + i);
+    }
+    Path path = write(keys, List.of());
+    try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+      for (int round = 0; round < 5; round++) {
+        try (Snapshot snapshot = Snapshot.open(path)) {
+          List<Callable<Void>> work = new ArrayList<>();
+          for (int thread = 0; thread < 4; thread++) {
+            int offset = thread * 12_345;
+            work.add(
+                () -> {
+                  for (int i = 0; i < keys.size(); i++) {
+                    int id = (i + offset) % keys.size();
+                    if (snapshot.find(keys.get(id)) != id
+                        || snapshot.checksum(id) != id
+                        || snapshot.location(id).length() != 10
+                        || snapshot.location(id).chunk() != id / CHUNK) {
+                      throw new AssertionError(
+                          keys.get(id)
+                              + " is found at "
+                              + snapshot.find(keys.get(id))
+                              + ", "
+                              + snapshot.checksum(id)
+                              + " "
+                              + snapshot.location(id));
+                    }
+                  }
+                  return null;
+                });
+          }
+          for (Future<Void> each : threads.invokeAll(work)) {
+            each.get();
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void key_order_ranks_every_key() throws IOException {
+    List<String> keys = List.of("b", "a/x", "a", "a!", "a/é", "é", "a0", "中/1");
+    try (Snapshot snapshot = Snapshot.open(write(keys, List.of()))) {
+      List<String> inOrder = new ArrayList<>();
+      for (long rank = 0; rank < keys.size(); rank++) {
+        inOrder.add(snapshot.key(snapshot.inKeyOrder(rank)));
+      }
+      assertThat(inOrder).containsExactly("a", "a/x", "a/é", "a!", "a0", "b", "é", "中/1");
+      for (int i = 0; i < inOrder.size(); i++) {
+        assertThat(snapshot.rankOf(inOrder.get(i).getBytes(StandardCharsets.UTF_8))).isEqualTo(i);
+      }
+      assertThat(snapshot.rankOf(new byte[] {(byte) 0xff})).isEqualTo(keys.size());
+    }
+  }
+
+  @Test
+  void a_key_that_occurs_twice_is_refused() {
+    assertFails(
+        Kind.WRONG_CALL, () -> write(List.of("a/1", "b", "a/1"), List.of()), "'a/1'", "unique");
+  }
+
+  @Test
+  void damage_is_noticed_where_it_is_touched_and_not_before() throws IOException {
+    List<String> keys = new ArrayList<>();
+    for (int i = 0; i < 20_000; i++) {
+      keys.add("key" + i);
+    }
+    Path path = write(keys, List.of());
+    byte[] bytes = Files.readAllBytes(path);
+    bytes[300_000] ^= 1; // in the records of samples from about the 12,400th
+    Files.write(path, bytes);
+    try (Snapshot snapshot = Snapshot.open(path)) {
+      assertThat(snapshot.label(100)).isEqualTo(SampleEntry.NO_LABEL);
+      assertFails(Kind.DAMAGED, () -> snapshot.label(12_450), path.toString(), "rebuild");
+      assertFails(Kind.DAMAGED, () -> snapshot.label(12_450), path.toString(), "rebuild");
+      assertFails(Kind.DAMAGED, snapshot::verify, path.toString());
+    }
+  }
+}
