@@ -45,8 +45,8 @@ final class LsCommand implements CliCommand {
   @Option(
       names = {"-l", "--long"},
       description =
-          "Four columns with tabs between them: key, label, bytes and part names. '-' stands for no"
-              + " label and for the one part of a plain file.")
+          "Four columns with tabs between them: key, label (-1 for none), bytes and part names ('-'"
+              + " for the one part of a plain file).")
   private boolean inColumns;
 
   LsCommand(Console console) {
@@ -90,7 +90,7 @@ final class LsCommand implements CliCommand {
   private void writeColumns(Snapshot snapshot, long sample, OutputStream out) throws IOException {
     int label = snapshot.label(sample);
     out.write('\t');
-    out.write(label < 0 ? NONE : Integer.toString(label).getBytes(StandardCharsets.US_ASCII));
+    out.write(Integer.toString(label).getBytes(StandardCharsets.US_ASCII));
     out.write('\t');
     out.write(Long.toString(snapshot.length(sample)).getBytes(StandardCharsets.US_ASCII));
     out.write('\t');

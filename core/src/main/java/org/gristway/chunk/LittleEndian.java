@@ -2,6 +2,8 @@ package org.gristway.chunk;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
 
@@ -14,6 +16,8 @@ public final class LittleEndian {
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
   private static final ValueLayout.OfLong LONG =
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle ARRAY_LONG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
   private LittleEndian() {}
 
@@ -43,6 +47,22 @@ public final class LittleEndian {
 
   public static void putLong(MemorySegment to, long at, long value) {
     to.set(LONG, at, value);
+  }
+
+  /** True if the bytes at an offset are these. Short keys: a call per key would cost more. */
+  public static boolean equals(MemorySegment from, long at, byte[] bytes) {
+    int i = 0;
+    for (; i + 8 <= bytes.length; i += 8) {
+      if (from.get(LONG, at + i) != (long) ARRAY_LONG.get(bytes, i)) {
+        return false;
+      }
+    }
+    for (; i < bytes.length; i++) {
+      if (from.get(ValueLayout.JAVA_BYTE, at + i) != bytes[i]) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** CRC-32C of native memory or of a segment over a byte array. */

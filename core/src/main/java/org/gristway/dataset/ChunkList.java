@@ -67,16 +67,16 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
           + (complete + 1)
           + " should go on";
     }
-    if (!before.isEmpty()) {
-      ChunkHeader last = before.getLast();
-      if (!header.dataset().equals(last.dataset())) {
-        return "it is of another dataset";
-      }
-      if (header.firstSample() != last.firstSample() + last.sampleCount()) {
-        return "its samples do not follow those of the chunk before it";
-      }
+    if (before.isEmpty()) {
+      return header.firstSample() == 0 ? null : "its samples are not the first ones";
     }
-    return null;
+    ChunkHeader last = before.getLast();
+    if (!header.dataset().equals(last.dataset())) {
+      return "it is of another dataset";
+    }
+    return header.firstSample() == last.firstSample() + last.sampleCount()
+        ? null
+        : "its samples do not follow those of the chunk before it";
   }
 
   private static ChunkHeader readHeader(DatasetFolder folder, int number) {

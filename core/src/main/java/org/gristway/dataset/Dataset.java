@@ -167,7 +167,8 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
       boolean isFolder = slash < key.length;
       int end = isFolder ? slash + 1 : slash;
       children.add(new String(key, inside.length, end - inside.length, StandardCharsets.UTF_8));
-      rank = isFolder ? rankBehindFolder(Arrays.copyOf(key, end)) : rank + 1;
+      long next = isFolder ? rankBehindFolder(Arrays.copyOf(key, end)) : rank + 1;
+      rank = Math.max(next, rank + 1); // ahead, even if the order is not one
     }
     return children;
   }

@@ -195,6 +195,9 @@ public final class Verifier {
       throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
     }
     long first = snapshot.firstSample(chunk);
+    if (snapshot.firstSample(chunk + 1) - first != table.sampleCount()) {
+      throw Failure.damaged("%s and its snapshot disagree on its number of samples", path);
+    }
     for (int i = 0; i < table.sampleCount(); i++) {
       SampleEntry one = table.sample(i);
       SampleEntry other = snapshot.entry(first + i);

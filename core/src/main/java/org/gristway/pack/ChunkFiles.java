@@ -30,22 +30,22 @@ final class ChunkFiles implements AutoCloseable {
   ChunkFiles(Path folder, List<ChunkHeader> chunks) {
     this.folder = folder;
     this.chunks = chunks;
+  }
+
+  /** Creates all files and reserves their space. */
+  void create() {
     for (int i = 0; i < chunks.size(); i++) {
       try {
         NativeFile file = NativeFile.create(path(i));
+        open.put(i, file);
         file.allocate(chunks.get(i).fileBytes());
-        keep(i, file);
+        if (i >= KEPT_OPEN) {
+          open.remove(i);
+          file.close();
+        }
       } catch (IOException failed) {
         throw Failure.io("write " + path(i), failed);
       }
-    }
-  }
-
-  private void keep(int index, NativeFile file) throws IOException {
-    if (index < KEPT_OPEN) {
-      open.put(index, file);
-    } else {
-      file.close();
     }
   }
 

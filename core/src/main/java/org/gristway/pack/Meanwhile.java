@@ -36,7 +36,7 @@ final class Meanwhile implements AutoCloseable {
 
   /** Waits for its end; what it threw is thrown here. */
   void join() throws IOException {
-    close();
+    await();
     switch (thrown) {
       case null -> {}
       case IOException known -> throw known;
@@ -46,9 +46,14 @@ final class Meanwhile implements AutoCloseable {
     }
   }
 
-  /** Waits for its end: nothing it uses may be closed before. */
+  /** Asks it to end, if it has not, and waits for that: nothing it uses may be closed before. */
   @Override
   public void close() {
+    thread.interrupt();
+    await();
+  }
+
+  private void await() {
     boolean interrupted = false;
     while (thread.isAlive()) {
       try {

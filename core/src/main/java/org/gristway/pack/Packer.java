@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -39,17 +38,23 @@ public final class Packer {
    * @param target a folder that does not exist, is empty, or, with {@link PackOptions#force}, is a
    *     dataset
    * @throws Failure if anything is wrong; the target is then as it was
+   * @throws java.util.concurrent.CancellationException if the thread is interrupted; likewise
    */
   public static PackReport pack(
       List<Path> sources, Path target, PackOptions options, Progress progress, Notices notices) {
     DatasetFolder.refuseObjectStore(target);
     sources.forEach(DatasetFolder::refuseObjectStore);
     Path place = resolve(target);
-    checkTarget(place, target, options.force());
+    Path parent = place.getParent();
+    if (parent == null) {
+      throw Failure.wrongCall("%s is the root of everything; name a folder in it", target);
+    }
     checkApart(sources, place);
-    Path parent = Objects.requireNonNull(place.getParent());
     String name = place.getFileName().toString();
     Path work = parent.resolve("." + name + ".packing");
+    if (!Files.exists(work)) { // what a killed run left is cleared first, whatever comes then
+      checkTarget(place, target, options.force());
+    }
     try (StopSignal stop = new StopSignal();
         ExclusiveLock _ =
             ExclusiveLock.tryTake(parent.resolve("." + name + ".lock"))
@@ -59,6 +64,7 @@ public final class Packer {
                             "another process is packing into %s; wait until it is done", target))) {
       try {
         Folders.deleteTree(work);
+        checkTarget(place, target, options.force());
         Files.createDirectory(work);
         Path fresh = Files.createDirectory(work.resolve("dataset"));
         Path scratch = Files.createDirectory(work.resolve("scratch"));
@@ -130,9 +136,6 @@ public final class Packer {
   private static void checkTarget(Path place, Path target, boolean force) {
     if (!Files.exists(place)) {
       return;
-    }
-    if (place.getParent() == null) {
-      throw Failure.wrongCall("%s is the root of everything; name a folder in it", target);
     }
     if (Files.isDirectory(place)) {
       try (Stream<Path> inside = Files.list(place)) {

@@ -150,6 +150,7 @@ final class Packing {
       try (SnapshotWriter snapshot = newSnapshot(room, placement, dataset, version);
           ChunkFiles files = new ChunkFiles(target, placement.chunks());
           Meanwhile index = new Meanwhile(() -> index(snapshot, placement, version))) {
+        files.create();
         copy(placement, files, index);
         if (placement.count() + troubles.excludedCount() != listed()) {
           return null;

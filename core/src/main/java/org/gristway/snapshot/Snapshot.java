@@ -51,6 +51,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   private final MemorySegment checked; // a byte a block: 1 once it has passed
   private final Header header;
   private final List<Shape> shapes;
+  private final int[] storedEnds; // of each shape: how many part ends follow a key
 
   private Snapshot(String where, Arena arena, MemorySegment file, Header header) {
     this.where = where;
@@ -63,6 +64,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
       throw SnapshotFormat.damaged(where, "its part names are too long");
     }
     this.shapes = ChunkTable.readShapes(touch(header.shapesAt(), shapeBytes), where);
+    this.storedEnds = shapes.stream().mapToInt(shape -> shape.size() - 1).toArray();
   }
 
   /** The file name of a version's snapshot. */
@@ -112,6 +114,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     for (long block = 0; block < SnapshotFormat.blocks(header.checksumsAt()); block++) {
       check(block);
     }
+    checkChunks();
     for (long id = 0; id < sampleCount(); id++) {
       SampleEntry entry = entry(id);
       location(id);
@@ -121,16 +124,32 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     }
   }
 
+  private void checkChunks() {
+    boolean right = firstSample(0) == 0 && firstSample(chunkCount()) == sampleCount();
+    for (int chunk = 0; chunk < chunkCount(); chunk++) {
+      right &= firstSample(chunk) <= firstSample(chunk + 1);
+    }
+    if (!right) {
+      throw SnapshotFormat.damaged(where, "its chunks do not add up to its samples");
+    }
+  }
+
   /** The part of the file asked for, after its blocks have passed their checksums. */
   private MemorySegment touch(long offset, long length) {
-    ensureChecked(offset, length);
+    if (length > 0) {
+      ensureChecked(offset, length);
+    }
     return file.asSlice(offset, length);
   }
 
   private void ensureChecked(long offset, long length) {
-    long last = (offset + Math.max(length, 1) - 1) >>> BLOCK_SHIFT;
-    for (long block = offset >>> BLOCK_SHIFT; block <= last; block++) {
-      if (block < checked.byteSize() && checked.get(ValueLayout.JAVA_BYTE, block) == 0) {
+    long first = offset >>> BLOCK_SHIFT;
+    long last = (offset + length - 1) >>> BLOCK_SHIFT;
+    if (checked.get(ValueLayout.JAVA_BYTE, first) == 0) {
+      check(first);
+    }
+    for (long block = first + 1; block <= last; block++) {
+      if (checked.get(ValueLayout.JAVA_BYTE, block) == 0) {
         check(block);
       }
     }
@@ -350,9 +369,9 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   public long find(byte[] key) {
     long hash = KeyHash.of(key);
     int fingerprint = KeyHash.fingerprint(hash);
-    long slots = header.slots();
-    for (long slot = KeyHash.home(hash, header.homeSlots()); slot < slots; slot++) {
-      long at = header.indexAt() + slot * SLOT_BYTES;
+    long end = header.indexAt() + header.slots() * SLOT_BYTES;
+    long at = header.indexAt() + KeyHash.home(hash, header.homeSlots()) * SLOT_BYTES;
+    for (; at < end; at += SLOT_BYTES) {
       ensureChecked(at, SLOT_BYTES);
       int next = LittleEndian.getInt(file, at);
       if (next == 0) {
@@ -368,15 +387,27 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return -1;
   }
 
+  /** Millions of these a second: every access to the mapped file is a likely cache miss. */
   private boolean hasKey(long sample, byte[] key) {
-    int length = keyLength(sample);
-    if (length != key.length) {
+    long record = header.samplesAt() + sample * SAMPLE_BYTES;
+    ensureChecked(record, 2 * SAMPLE_BYTES);
+    long names = LittleEndian.getLong(file, record + 8);
+    long nextNames = LittleEndian.getLong(file, record + SAMPLE_BYTES + 8);
+    long start = names & NAME_MASK;
+    long length =
+        (nextNames & NAME_MASK) - start - 8L * partEndsStored((int) (names >>> 48), sample);
+    if (length != key.length || start + length > header.nameBytes()) {
       return false;
     }
-    long at = header.namesAt() + nameStart(sample);
-    ensureChecked(at, length);
-    return MemorySegment.mismatch(file, at, at + length, MemorySegment.ofArray(key), 0, key.length)
-        == -1;
+    ensureChecked(header.namesAt() + start, length);
+    return LittleEndian.equals(file, header.namesAt() + start, key);
+  }
+
+  private int partEndsStored(int shape, long sample) {
+    if (shape >= storedEnds.length) {
+      throw contradiction(sample);
+    }
+    return storedEnds[shape];
   }
 
   /** The sample whose key is the {@code rank}-th in key order: folders together, '/' lowest. */
@@ -429,7 +460,8 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   }
 
   private int keyLength(long sample) {
-    long length = nameStart(sample + 1) - nameStart(sample) - 8L * (shape(sample).size() - 1);
+    int shape = (int) (number(record(sample) + 8) >>> 48);
+    long length = nameStart(sample + 1) - nameStart(sample) - 8L * partEndsStored(shape, sample);
     if (length < 1 || length > SampleEntry.MAX_KEY) {
       throw contradiction(sample);
     }

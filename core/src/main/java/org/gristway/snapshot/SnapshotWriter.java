@@ -99,10 +99,13 @@ public final class SnapshotWriter implements AutoCloseable {
     this.orderAt = SnapshotFormat.align(namesAt + nameBytes);
     this.indexAt = SnapshotFormat.align(orderAt + samples * 4);
     this.file = NativeFile.create(path);
-    file.allocate(indexAt); // so that the mapping below is backed by real blocks
     try (FileChannel channel =
         FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      file.allocate(indexAt); // so that the mapping is backed by real blocks
       this.fixed = channel.map(FileChannel.MapMode.READ_WRITE, 0, namesAt, arena);
+    } catch (IOException failed) {
+      file.close();
+      throw Failure.io("write " + path, failed);
     }
     this.names = new SectionWriter(namesAt);
     this.byKey = new SortedSpool(scratch.resolve("keys-" + version));

@@ -12,6 +12,7 @@ import java.util.Random;
 import java.util.SortedMap;
 import org.gristway.Failure.Kind;
 import org.gristway.Progress;
+import org.gristway.chunk.Mutations;
 import org.gristway.pack.Packs;
 import org.gristway.pack.Trees;
 import org.gristway.testing.Seeds;
@@ -135,6 +136,18 @@ class RebuilderTest {
   void chunks_in_the_wrong_place_are_named() throws IOException {
     Files.write(dataset.resolve("chunk-000001.gwc"), files.get("chunk-000000.gwc"));
     assertFails(Kind.DAMAGED, this::rebuild, "chunk-000001.gwc", "chunk 0");
+  }
+
+  @Test
+  void a_first_chunk_that_begins_in_the_middle_is_named() throws IOException {
+    byte[] chunk = files.get("chunk-000000.gwc").clone();
+    chunk[44] = 1; // the number of its first sample is over four billion
+    Files.write(dataset.resolve("chunk-000000.gwc"), Mutations.repairChunk(chunk));
+    assertFails(Kind.DAMAGED, this::rebuild, "chunk-000000.gwc");
+    chunk[44] = 0;
+    chunk[42] = 1;
+    Files.write(dataset.resolve("chunk-000000.gwc"), Mutations.repairChunk(chunk));
+    assertFails(Kind.DAMAGED, this::rebuild, "chunk-000000.gwc", "not the first ones");
   }
 
   @Test

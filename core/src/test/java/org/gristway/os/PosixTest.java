@@ -40,7 +40,11 @@ class PosixTest {
     Posix.list(bytes(folder), name -> names.add(HexFormat.of().formatHex(name)));
     assertThat(names)
         .containsExactlyInAnyOrder(
-            hex("plain"), hex("été"), hex("n".repeat(255)), "626164ff6e616d65", hex(".hidden"),
+            hex("plain"),
+            hex("été"),
+            hex("n".repeat(255)),
+            "626164ff6e616d65",
+            hex(".hidden"),
             hex("..."));
   }
 
@@ -56,8 +60,7 @@ class PosixTest {
         .hasMessage("Not a directory");
     assertThatThrownBy(() -> Posix.list(bytes(folder.resolve("none")), name -> {}))
         .isInstanceOfSatisfying(
-            PosixException.class,
-            e -> assertThat(e.number()).isEqualTo(PosixException.ENOENT));
+            PosixException.class, e -> assertThat(e.number()).isEqualTo(PosixException.ENOENT));
     assertThatThrownBy(() -> Posix.open(new byte[5000], Posix.READ_ONLY))
         .hasMessage("File name too long");
   }

@@ -74,6 +74,24 @@ class FolderSourceTest {
   }
 
   @Test
+  void a_class_for_every_file_is_packed() throws IOException {
+    int count = 11_000;
+    for (int i = 0; i < count; i++) {
+      Path own = Files.createDirectories(folder.resolve("source/class" + (100_000 + i)));
+      Files.createFile(own.resolve("file"));
+    }
+    Packs.pack(List.of(folder.resolve("source")), dataset(), PackOptions.DEFAULT);
+    try (Dataset open = Dataset.open(dataset())) {
+      assertThat(open.list("")).hasSize(count);
+      for (int i = 0; i < count; i += 501) {
+        String name = "class" + (100_000 + i);
+        assertThat(open.find(name + "/file").orElseThrow().label()).isEqualTo(i);
+        assertThat(open.labelName(i)).contains(name);
+      }
+    }
+  }
+
+  @Test
   void names_that_are_not_text_are_unreadable_and_shown_escaped() {
     Path source = source("a/good", "1");
     Programs.sh(source, "printf 2 > \"$(printf 'a/bad\\377\\001')\"");

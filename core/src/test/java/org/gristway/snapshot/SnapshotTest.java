@@ -39,15 +39,15 @@ class SnapshotTest {
     Path room = Files.createTempDirectory(folder, "snapshot");
     int chunks = (keys.size() + CHUNK - 1) / CHUNK;
     try (SnapshotWriter writer =
-        new SnapshotWriter(
-            room, room, 1, new DatasetId(1, 2), keys.size(), chunks, nameBytes)) {
+        new SnapshotWriter(room, room, 1, new DatasetId(1, 2), keys.size(), chunks, nameBytes)) {
       for (int i = 0; i < keys.size(); i++) {
         if (i % CHUNK == 0) {
           writer.addChunk(4096, 1 << 20, 1, i);
         }
         int label = labels.isEmpty() ? SampleEntry.NO_LABEL : labels.get(i);
         byte[] key = keys.get(i).getBytes(StandardCharsets.UTF_8);
-        writer.add(new SampleEntry(key, Shape.PLAIN, new long[] {10}, label, label >= 0, i));
+        writer.add(new SampleEntry(key, Shape.PLAIN, new long[] {10}, label, label >= 0, 0));
+        writer.setChecksum(i, i);
       }
       writer.index();
       writer.finish();

@@ -28,14 +28,20 @@ class SortedSpoolTest {
     for (int i = 0; i < Thorough.count(40, 500); i++) {
       int memory = memories[random.nextInt(memories.length)];
       int count = random.nextInt(memory == 1 ? 300 : 4000);
-      int keyLength = 1 + random.nextInt(6);
+      int keyLength = 1 + random.nextInt(20);
+      byte[] letters = {0, 1, 0x7f, (byte) 0x80, (byte) 0xff};
       List<Entry> model = new ArrayList<>();
       Path path = folder.resolve("spool");
       try (SortedSpool spool = new SortedSpool(path, memory)) {
         RecordBuffer payload = new RecordBuffer();
         for (int record = 0; record < count; record++) {
           byte[] key = new byte[random.nextInt(keyLength)];
-          random.nextBytes(key);
+          for (int at = 0; at < key.length; at++) {
+            key[at] = letters[at < keyLength - 4 ? 0 : random.nextInt(letters.length)];
+          }
+          if (key.length > 3) {
+            key[random.nextInt(key.length)] = (byte) random.nextInt();
+          }
           byte[] bytes = new byte[random.nextInt(500) == 0 ? random.nextInt(100_000) : 5];
           random.nextBytes(bytes);
           model.add(new Entry(key, bytes));
@@ -57,8 +63,7 @@ class SortedSpoolTest {
     }
   }
 
-  private static void assertSame(SortedSpool.Cursor cursor, List<Entry> model)
-      throws IOException {
+  private static void assertSame(SortedSpool.Cursor cursor, List<Entry> model) throws IOException {
     byte[] lastKey = null;
     long lastNumber = -1;
     for (Entry expected : model) {

@@ -76,7 +76,7 @@ class AtOnceTest {
   @Test
   void onePackOfTwoSucceeds() throws Exception {
     Random random = new Random(Seeds.of("AtOnceTest pack"));
-    int cases = Thorough.count(3, 20);
+    int cases = Thorough.count(2, 20);
     for (int i = 0; i < cases; i++) {
       Path place = Files.createDirectory(folder.resolve("place"));
       Path target = place.resolve("data.gw");
@@ -100,7 +100,7 @@ class AtOnceTest {
   @Test
   void ofTwoAppendsOneIsRefusedOrBothSucceedInTurn() throws Exception {
     Random random = new Random(Seeds.of("AtOnceTest append"));
-    int cases = Thorough.count(3, 20);
+    int cases = Thorough.count(2, 20);
     for (int i = 0; i < cases; i++) {
       Path target = Trees.copy(one, folder.resolve("data.gw"));
       List<Cli.Result> results =
@@ -126,7 +126,7 @@ class AtOnceTest {
   @Test
   void aDatasetThatIsReplacedWhileItIsAppendedToIsSound() throws Exception {
     Random random = new Random(Seeds.of("AtOnceTest replace"));
-    int cases = Thorough.count(3, 20);
+    int cases = Thorough.count(2, 20);
     for (int i = 0; i < cases; i++) {
       Path place = Files.createDirectory(folder.resolve("place"));
       Path target = Trees.copy(one, place.resolve("data.gw"));

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class FullDiskTest {
 
   private static final String SMALL_CHUNKS = "--chunk-size=256KiB";
-  private static final long DISK = 24 << 20;
+  private static final long DISK = 16 << 20;
 
   @TempDir static Path folder;
 
@@ -67,7 +67,7 @@ class FullDiskTest {
     Random random = new Random(Seeds.of("FullDiskTest pack " + kind));
     try (SmallDisk disk = SmallDisk.mount(kind, folder, DISK)) {
       long needed = size(one);
-      int cases = Thorough.count(4, 40);
+      int cases = Thorough.count(3, 40);
       for (int i = 0; i < cases; i++) {
         long left = i == 0 ? 0 : tooLittle(needed, i, cases, random);
         disk.leave(left);
@@ -90,7 +90,7 @@ class FullDiskTest {
     try (SmallDisk disk = SmallDisk.mount(kind, folder, DISK)) {
       Path dataset = Trees.copy(one, disk.folder().resolve("data.gw"));
       long needed = size(both) - size(one);
-      int cases = Thorough.count(3, 40);
+      int cases = Thorough.count(2, 40);
       for (int i = 0; i < cases; i++) {
         long left = tooLittle(needed, i, cases, random);
         disk.leave(left);
@@ -143,7 +143,7 @@ class FullDiskTest {
       Path snapshot = dataset.resolve("snapshot-000001.gws");
       long needed = Files.size(snapshot);
       Files.delete(snapshot);
-      int cases = Thorough.count(2, 20);
+      int cases = Thorough.count(1, 20);
       for (int i = 0; i < cases; i++) {
         disk.leave(tooLittle(needed, i, cases, random));
         long used = disk.used();

@@ -32,7 +32,7 @@ class LittleMemoryTest {
     int count = Thorough.count(300_000, 10_000_000);
     Path tar = folder.resolve("empty.tar");
     writeTar(tar, count);
-    packsAndReads(tar, count);
+    withLittleMemory(tar, count, "pack", "info", "verify", "rebuild");
   }
 
   @Test
@@ -43,19 +43,20 @@ class LittleMemoryTest {
     for (int i = 0; i < count; i++) {
       Files.createFile(full.resolve("file" + i));
     }
-    packsAndReads(source, count);
+    withLittleMemory(source, count, "pack", "verify");
   }
 
-  private void packsAndReads(Path source, int count) throws IOException {
+  private void withLittleMemory(Path source, int count, String... commands) throws IOException {
     // Files there are memory, and nothing that the kernel could give up.
     assumeFalse(Files.getFileStore(folder).type().equals("tmpfs"), "temporary files are in memory");
     Path dataset = folder.resolve("data.gw");
-    for (Object[] call :
-        List.of(
-            new Object[] {"pack", source, dataset},
-            new Object[] {"info", "--json", dataset},
-            new Object[] {"verify", dataset},
-            new Object[] {"rebuild", dataset})) {
+    for (String command : commands) {
+      Object[] call =
+          switch (command) {
+            case "pack" -> new Object[] {command, source, dataset};
+            case "info" -> new Object[] {command, "--json", dataset};
+            default -> new Object[] {command, dataset};
+          };
       try (MemoryLimit limit = new MemoryLimit(LIMIT)) {
         long start = System.nanoTime();
         Cli.Result result =
@@ -64,11 +65,11 @@ class LittleMemoryTest {
             "%s, %,d entries: %s took %.1f s; %s%n",
             source.getFileName(),
             count,
-            call[0],
+            command,
             (System.nanoTime() - start) / 1e9,
             limit.report());
         String out = result.isDone().outText();
-        switch (call[0].toString()) {
+        switch (command) {
           case "info" ->
               assertThat(JsonMapper.shared().readTree(out).get("samples").asLong())
                   .isEqualTo(count);

@@ -1,0 +1,53 @@
+package org.gristway.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.gristway.os.Folders;
+
+/** Runs one benchmark: {@code run NAME [FOLDER [ROUNDS]]}. */
+public final class Main {
+
+  private Main() {}
+
+  /** A measurement that prints what it found. */
+  interface Benchmark {
+
+    /**
+     * @param folder on the storage to measure; it is empty and is deleted afterwards
+     */
+    void run(Path folder, int rounds) throws IOException, InterruptedException;
+  }
+
+  public static void main(String[] arguments) throws IOException, InterruptedException {
+    Benchmark benchmark =
+        switch (arguments.length == 0 ? "" : arguments[0]) {
+          case "pack" -> new PackBenchmark();
+          case "verify" -> new VerifyBenchmark();
+          case "snapshot" -> new SnapshotBenchmark();
+          case "startup" -> new StartupBenchmark();
+          case "open-snapshot" -> {
+            SnapshotBenchmark.openAndLookUp(Path.of(arguments[1]));
+            yield null;
+          }
+          default -> {
+            System.err.println(
+                "usage: benchmarks/run pack|verify|snapshot|startup [FOLDER [ROUNDS]]");
+            System.exit(2);
+            yield null;
+          }
+        };
+    if (benchmark == null) {
+      return;
+    }
+    Path parent = arguments.length > 1 ? Path.of(arguments[1]) : Path.of("target");
+    Files.createDirectories(parent);
+    Path folder = Files.createTempDirectory(parent, "benchmark-");
+    try {
+      System.out.println(Machine.describe());
+      benchmark.run(folder, arguments.length > 2 ? Integer.parseInt(arguments[2]) : 5);
+    } finally {
+      Folders.deleteTree(folder);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package org.gristway.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the documents say is run, or compared with what it speaks of, so that it cannot rot. */
+@Tag("java")
+class DocsTest {
+
+  private static final Path ROOT = Path.of(System.getProperty("gristway.root"));
+
+  @TempDir Path folder;
+
+  @Test
+  void the_commands_in_the_readme_work() throws Exception {
+    Path launcher = folder.resolve("gristway");
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    Files.writeString(
+        launcher,
+        "#!/bin/sh\nexec %s --enable-native-access=ALL-UNNAMED -jar %s \"$@\"\n"
+            .formatted(java, System.getProperty("gristway.jar")));
+    Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
+    String script = String.join("\n", blocks("README.md", "sh"));
+    assertThat(script).contains("./gristway pack");
+    Process process =
+        new ProcessBuilder("bash", "-euo", "pipefail", "-c", script)
+            .directory(folder.toFile())
+            .redirectErrorStream(true)
+            .start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(output).isZero();
+    assertThat(output).contains("ok: ").contains("ring/0042.png").contains("a picture");
+  }
+
+  @Test
+  void the_java_in_the_readme_is_the_example_that_the_tests_run() throws Exception {
+    String example = squeeze(Files.readString(ROOT.resolve("examples/java/ReadADataset.java")));
+    List<String> blocks = blocks("README.md", "java");
+    assertThat(blocks).isNotEmpty();
+    for (String block : blocks) {
+      assertThat(example).contains(squeeze(block));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"chunk/ChunkFormat", "snapshot/SnapshotFormat"})
+  void a_format_is_drawn_alike_in_the_docs_and_on_its_class(String type) throws Exception {
+    String source =
+        Files.readString(ROOT.resolve("core/src/main/java/org/gristway/" + type + ".java"));
+    Matcher drawing = Pattern.compile("<pre>\n(.*?) \\* </pre>", Pattern.DOTALL).matcher(source);
+    assertThat(drawing.find()).isTrue();
+    String plain = drawing.group(1).replaceAll("(?m)^ \\* ?", "").stripTrailing();
+    assertThat(Files.readString(ROOT.resolve("docs/formats.md"))).contains(plain);
+  }
+
+  @Test
+  void links_in_the_documents_lead_somewhere() throws Exception {
+    List<Path> documents = new ArrayList<>();
+    for (String name : List.of("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD-PARTY.md")) {
+      documents.add(ROOT.resolve(name));
+    }
+    try (Stream<Path> more = Files.walk(ROOT.resolve("docs"))) {
+      more.filter(path -> path.toString().endsWith(".md")).forEach(documents::add);
+    }
+    Pattern link = Pattern.compile("]\\(([^)#\\s]+)(#[^)]*)?\\)");
+    for (Path document : documents) {
+      Matcher matcher = link.matcher(Files.readString(document));
+      while (matcher.find()) {
+        if (!matcher.group(1).startsWith("http")) {
+          assertThat(document.resolveSibling(matcher.group(1))).as("in %s", document).exists();
+        }
+      }
+    }
+  }
+
+  @Test
+  void every_environment_variable_that_is_read_is_documented() throws Exception {
+    String page = Files.readString(ROOT.resolve("docs/environment.md"));
+    List<Path> sources = new ArrayList<>(List.of(ROOT.resolve("gristway"), ROOT.resolve("build")));
+    sources.add(ROOT.resolve("scripts/jdk.sh"));
+    for (String module : List.of("core", "cli")) {
+      try (Stream<Path> files = Files.walk(ROOT.resolve(module + "/src/main"))) {
+        files.filter(Files::isRegularFile).forEach(sources::add);
+      }
+    }
+    Pattern variable = Pattern.compile("GRISTWAY_[A-Z_]+");
+    for (Path source : sources) {
+      Matcher matcher = variable.matcher(Files.readString(source));
+      while (matcher.find()) {
+        assertThat(page).as("read in %s", source).contains(matcher.group());
+      }
+    }
+  }
+
+  private static List<String> blocks(String document, String language) throws IOException {
+    List<String> blocks = new ArrayList<>();
+    Matcher matcher =
+        Pattern.compile("```" + language + "\n(.*?)```", Pattern.DOTALL)
+            .matcher(Files.readString(ROOT.resolve(document)));
+    while (matcher.find()) {
+      blocks.add(matcher.group(1));
+    }
+    return blocks;
+  }
+
+  private static String squeeze(String code) {
+    return code.replaceAll("\\s+", " ").strip();
+  }
+}
