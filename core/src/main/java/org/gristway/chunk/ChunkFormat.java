@@ -16,9 +16,10 @@ import org.gristway.Failure;
  *        |  16 u32 dataset version        80 u64 offset of data         |
  *        |  20 u32 flags: 1 = last of     88 u64 bytes of the file      |
  *        |         its dataset version    96 u32 CRC-32C of the table   |
- *        |  24 16 bytes dataset id       100 zeros                      |
- *        |  40 u64 id of first sample    124 u32 CRC-32C of bytes 0-123 |
- *        |  48 u64 count of samples                                     |
+ *        |  24 16 bytes dataset id       100 u32 checksum of the header |
+ *        |  40 u64 id of first sample            of the chunk before it |
+ *        |  48 u64 count of samples      104 zeros                      |
+ *        |                               124 u32 CRC-32C of bytes 0-123 |
  *        +--------------------------------------------------------------+
  *    128 | table: shapes | entries | names | zeros up to a multiple of  |
  *        |        4096; its checksum covers all of it, zeros included   |

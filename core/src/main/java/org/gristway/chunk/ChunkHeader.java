@@ -19,6 +19,8 @@ import org.gristway.Failure;
  * @param nameBytes size of the names in its table
  * @param dataBytes size of all samples' bytes
  * @param tableChecksum CRC-32C of all between the header and the data
+ * @param before the checksum of the header of the chunk before it, 0 if it is the first: what makes
+ *     a chunk of another dataset known even where both were packed from files of the same names
  */
 public record ChunkHeader(
     int number,
@@ -30,7 +32,8 @@ public record ChunkHeader(
     long shapeBytes,
     long nameBytes,
     long dataBytes,
-    int tableChecksum) {
+    int tableChecksum,
+    int before) {
 
   private static final int LAST = 1;
 
@@ -63,6 +66,7 @@ public record ChunkHeader(
     LittleEndian.putLong(to, 80, dataOffset());
     LittleEndian.putLong(to, 88, fileBytes());
     LittleEndian.putInt(to, 96, tableChecksum);
+    LittleEndian.putInt(to, 100, before);
     int checksum = LittleEndian.checksum(to.asSlice(0, HEADER_BYTES - 4));
     LittleEndian.putInt(to, HEADER_BYTES - 4, checksum);
     return checksum;
@@ -99,7 +103,8 @@ public record ChunkHeader(
             LittleEndian.getLong(from, 56),
             LittleEndian.getLong(from, 64),
             LittleEndian.getLong(from, 72),
-            LittleEndian.getInt(from, 96));
+            LittleEndian.getInt(from, 96),
+            LittleEndian.getInt(from, 100));
     if (!header.isPlausible()
         || LittleEndian.getLong(from, 80) != header.dataOffset()
         || LittleEndian.getLong(from, 88) != header.fileBytes()) {

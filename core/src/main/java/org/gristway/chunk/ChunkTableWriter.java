@@ -57,8 +57,12 @@ public final class ChunkTableWriter implements AutoCloseable {
     count++;
   }
 
-  /** Writes it all into the chunk's file; returns the header's checksum. */
-  public int write(NativeFile file) throws IOException {
+  /**
+   * Writes it all into the chunk's file; returns the header's checksum.
+   *
+   * @param before the checksum of the header of the chunk before it, or 0
+   */
+  public int write(NativeFile file, int before) throws IOException {
     long at = HEADER_BYTES;
     for (Shape shape : shapes.inOrder()) {
       byte[] bytes = ChunkTable.shapeBytes(shape);
@@ -82,7 +86,8 @@ public final class ChunkTableWriter implements AutoCloseable {
             layout.shapeBytes(),
             layout.nameBytes(),
             layout.dataBytes(),
-            LittleEndian.checksum(front.asSlice(HEADER_BYTES)));
+            LittleEndian.checksum(front.asSlice(HEADER_BYTES)),
+            before);
     int checksum = header.write(front);
     file.write(front, front.byteSize(), 0);
     MemorySegment footer = arena.allocate(FOOTER_BYTES, 8);

@@ -8,17 +8,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.ConcurrentHashMap;
 import org.gristway.Failure;
+import org.gristway.os.Descriptors;
 import org.gristway.os.NativeFile;
 
 /**
  * Chunks in a folder. A chunk's file is held against the snapshot when it is opened, so that a
- * chunk of another dataset, or a cut-off one, is refused. The first {@value #KEPT_OPEN} files stay
- * open; those beyond are opened for each read, so that a large dataset does not use up the
- * process's descriptors.
+ * chunk of another dataset, or a cut-off one, is refused. As many files stay open as the process
+ * may well have; those beyond are opened for each read.
  */
 public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
-  private static final int KEPT_OPEN = 512;
+  private static final int KEPT_OPEN = Descriptors.share();
 
   private final Path folder;
   private final ChunkCatalog catalog;

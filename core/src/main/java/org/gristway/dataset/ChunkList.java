@@ -31,18 +31,21 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
   static ChunkList read(DatasetFolder folder) {
     SortedSet<Integer> numbers = folder.chunkNumbers();
     List<ChunkHeader> headers = new ArrayList<>();
+    int before = 0;
     int complete = 0;
     int kept = 0;
     for (int number : numbers) {
       if (number != headers.size()) {
         throw FolderChunkStore.missing(folder.chunk(headers.size()));
       }
-      ChunkHeader header = readHeader(folder, number);
-      String fault = misfit(headers, header, complete);
+      Front front = readFront(folder, number);
+      ChunkHeader header = front.header;
+      String fault = misfit(headers, header, complete, before);
       if (fault != null) {
         throw Failure.damaged("%s does not belong here: %s", folder.chunk(number), fault);
       }
       headers.add(header);
+      before = front.checksum;
       if (header.last()) {
         complete++;
         kept = headers.size();
@@ -56,9 +59,9 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
   }
 
   private static @Nullable String misfit(
-      List<ChunkHeader> before, ChunkHeader header, int complete) {
-    if (header.number() != before.size()) {
-      return "it is chunk " + header.number() + " under the name of " + before.size();
+      List<ChunkHeader> others, ChunkHeader header, int complete, int before) {
+    if (header.number() != others.size()) {
+      return "it is chunk " + header.number() + " under the name of " + others.size();
     }
     if (header.version() != complete + 1) {
       return "it is of version "
@@ -67,26 +70,32 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
           + (complete + 1)
           + " should go on";
     }
-    if (before.isEmpty()) {
+    if (others.isEmpty()) {
       return header.firstSample() == 0 ? null : "its samples are not the first ones";
     }
-    ChunkHeader last = before.getLast();
+    ChunkHeader last = others.getLast();
     if (!header.dataset().equals(last.dataset())) {
       return "it is of another dataset";
+    }
+    if (header.before() != before) {
+      return "it was not written behind the chunk that stands before it";
     }
     return header.firstSample() == last.firstSample() + last.sampleCount()
         ? null
         : "its samples do not follow those of the chunk before it";
   }
 
-  private static ChunkHeader readHeader(DatasetFolder folder, int number) {
+  /** A chunk's header and its checksum, by which the next chunk knows it. */
+  private record Front(ChunkHeader header, int checksum) {}
+
+  private static Front readFront(DatasetFolder folder, int number) {
     try (Arena arena = Arena.ofConfined();
         NativeFile file = NativeFile.openToRead(folder.chunk(number))) {
       var head = arena.allocate(ChunkFormat.HEADER_BYTES, 8);
       file.readFully(head, ChunkFormat.HEADER_BYTES, 0);
       ChunkHeader header = ChunkHeader.read(head, file.path().toString());
       ChunkTable.checkSize(header, file.size(), file.path().toString());
-      return header;
+      return new Front(header, ChunkHeader.checksumIn(head));
     } catch (EOFException cutOff) {
       throw Failure.damaged("%s is damaged: it is too short", folder.chunk(number));
     } catch (IOException failed) {

@@ -17,6 +17,7 @@ import java.util.zip.CRC32C;
 import org.gristway.Failure;
 import org.gristway.chunk.Extent;
 import org.gristway.chunk.FolderChunkStore;
+import org.gristway.chunk.LittleEndian;
 import org.gristway.chunk.SampleEntry;
 import org.gristway.snapshot.Snapshot;
 
@@ -222,25 +223,50 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
       return;
     }
     Extent extent = snapshot.location(sample.id());
-    readInPieces(sample, extent, 0, 0, OutputStream.nullOutputStream());
-    readInPieces(sample, extent, part.offset(), part.offset() + part.length(), out);
+    int[] pieces = verifyPieces(sample, extent);
+    writePieces(sample, extent, pieces, part.offset(), part.offset() + part.length(), out);
   }
 
-  private void readInPieces(Sample sample, Extent extent, long from, long to, OutputStream out)
-      throws IOException {
+  /** Checks a sample that is too large to hold; returns the checksum of each piece. */
+  private int[] verifyPieces(Sample sample, Extent extent) {
+    int[] pieces = new int[Math.toIntExact((extent.length() + PIECE - 1) / PIECE)];
     CRC32C checksum = new CRC32C();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment memory = arena.allocate(PIECE);
-      for (long at = 0; at < extent.length(); at += PIECE) {
-        long length = Math.min(PIECE, extent.length() - at);
-        store.fill(new Extent(extent.chunk(), extent.offset() + at, length), memory);
-        checksum.update(memory.asSlice(0, length).asByteBuffer());
-        long first = Math.clamp(from - at, 0, length);
-        long last = Math.clamp(to - at, 0, length);
-        out.write(memory.asSlice(first, last - first).toArray(ValueLayout.JAVA_BYTE));
+      for (int i = 0; i < pieces.length; i++) {
+        MemorySegment piece = fillPiece(extent, i, memory);
+        checksum.update(piece.asByteBuffer());
+        pieces[i] = LittleEndian.checksum(piece);
       }
     }
     check(sample, extent, checksum);
+    return pieces;
+  }
+
+  /** Writes bytes {@code from} to {@code to} of a sample, each piece checked once more before. */
+  private void writePieces(
+      Sample sample, Extent extent, int[] pieces, long from, long to, OutputStream out)
+      throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment memory = arena.allocate(PIECE);
+      for (int i = (int) (from / PIECE); i < pieces.length && (long) i * PIECE < to; i++) {
+        MemorySegment piece = fillPiece(extent, i, memory);
+        if (LittleEndian.checksum(piece) != pieces[i]) {
+          throw damaged(folder.chunk(extent.chunk()), sample.key());
+        }
+        long at = (long) i * PIECE;
+        long first = Math.clamp(from - at, 0, piece.byteSize());
+        long last = Math.clamp(to - at, 0, piece.byteSize());
+        out.write(piece.asSlice(first, last - first).toArray(ValueLayout.JAVA_BYTE));
+      }
+    }
+  }
+
+  private MemorySegment fillPiece(Extent extent, int index, MemorySegment memory) {
+    long at = (long) index * PIECE;
+    long length = Math.min(PIECE, extent.length() - at);
+    store.fill(new Extent(extent.chunk(), extent.offset() + at, length), memory);
+    return memory.asSlice(0, length);
   }
 
   private void check(Sample sample, Extent extent, CRC32C checksum) {

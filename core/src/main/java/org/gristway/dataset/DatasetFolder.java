@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Collections;
+import java.util.List;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -27,6 +29,7 @@ public final class DatasetFolder {
   private static final Pattern CHUNK = Pattern.compile("chunk-(\\d{6,9})\\.gwc");
   private static final String LOCK = ".lock";
   private static final String CHANGE = ".change";
+  private static final String APPENDING = ".appending";
 
   private final Path path;
 
@@ -70,7 +73,7 @@ public final class DatasetFolder {
         String name = file.getFileName().toString();
         boolean ours = SNAPSHOT.matcher(name).matches() || CHUNK.matcher(name).matches();
         found |= ours;
-        if (!ours && !name.equals(LOCK) && !name.equals(CHANGE)) {
+        if (!ours && !List.of(LOCK, CHANGE, APPENDING).contains(name)) {
           return false;
         }
       }
@@ -130,17 +133,33 @@ public final class DatasetFolder {
     return Snapshot.open(snapshot(versions.last()));
   }
 
+  /** The failure for a chunk that no snapshot names, and that no killed append left. */
+  public Failure unnamed(int chunk) {
+    return Failure.damaged(
+        "%s is there but no snapshot names it: one is missing; 'gristway rebuild %s' makes it anew",
+        chunk(chunk), path);
+  }
+
+  /** True while an append is moving its chunks in, or was killed while it did. */
+  boolean isAppending() {
+    return Files.exists(path.resolve(APPENDING));
+  }
+
+  /** Keeps everybody else from changing this dataset. */
+  public ExclusiveLock lock() throws IOException {
+    return ExclusiveLock.tryTake(path.resolve(LOCK))
+        .orElseThrow(
+            () ->
+                Failure.environment("another process is changing %s; wait until it is done", path));
+  }
+
   /**
-   * Begins a change to this dataset. Only one can be under way; what a killed one left is cleared.
+   * Begins a change to this dataset. Only one can be under way; what a killed one left aside is
+   * cleared.
    */
   public Change change() {
     try {
-      ExclusiveLock lock =
-          ExclusiveLock.tryTake(path.resolve(LOCK))
-              .orElseThrow(
-                  () ->
-                      Failure.environment(
-                          "another process is changing %s; wait until it is done", path));
+      ExclusiveLock lock = lock();
       try {
         Path scratch = path.resolve(CHANGE);
         Folders.deleteTree(scratch);
@@ -156,7 +175,7 @@ public final class DatasetFolder {
   }
 
   /** The right to change the dataset, and a place to write what is not complete yet. */
-  public static final class Change implements AutoCloseable {
+  public final class Change implements AutoCloseable {
     private final ExclusiveLock lock;
     private final Path scratch;
 
@@ -167,6 +186,46 @@ public final class DatasetFolder {
 
     public Path scratch() {
       return scratch;
+    }
+
+    /**
+     * Adds a version: its chunks, then the snapshot that names them. While chunks are there without
+     * their snapshot, a file says so: chunks that no snapshot names are otherwise those of a
+     * snapshot that was lost, and worth keeping.
+     *
+     * @param from the folder that all of them are in, complete and durable
+     */
+    public void publish(Path from, int version, int firstChunk, int chunks) throws IOException {
+      Files.createFile(path.resolve(APPENDING));
+      Folders.sync(path);
+      for (int number = firstChunk; number < firstChunk + chunks; number++) {
+        Path to = chunk(number);
+        Files.move(from.resolve(to.getFileName()), to, StandardCopyOption.ATOMIC_MOVE);
+      }
+      Folders.sync(path);
+      Path to = snapshot(version);
+      Files.move(from.resolve(to.getFileName()), to, StandardCopyOption.ATOMIC_MOVE);
+      Folders.sync(path);
+      Files.delete(path.resolve(APPENDING));
+    }
+
+    /**
+     * Deletes the chunks behind the newest version if a killed append left them.
+     *
+     * @param published how many chunks the newest version has
+     * @return the chunks that are there, and whose they are nobody knows
+     */
+    public List<Integer> clearKilledAppend(int published) throws IOException {
+      List<Integer> behind = List.copyOf(chunkNumbers().tailSet(published));
+      if (!Files.exists(path.resolve(APPENDING))) {
+        return behind;
+      }
+      for (int number : behind) {
+        Files.deleteIfExists(chunk(number));
+      }
+      Folders.sync(path);
+      Files.delete(path.resolve(APPENDING));
+      return List.of();
     }
 
     @Override

@@ -43,13 +43,14 @@ public final class Rebuilder {
   public static Report rebuild(Path path, Progress progress) {
     DatasetFolder folder = DatasetFolder.at(path);
     try (DatasetFolder.Change change = folder.change()) {
-      return new Rebuilder(folder, progress).run(change.scratch());
+      return new Rebuilder(folder, progress).run(change);
     } catch (IOException failed) {
       throw Failure.io("rebuild the snapshot of " + path, failed);
     }
   }
 
-  private Report run(Path scratch) throws IOException {
+  private Report run(DatasetFolder.Change change) throws IOException {
+    Path scratch = change.scratch();
     ChunkList chunks = ChunkList.read(folder);
     if (chunks.complete() == 0) {
       throw Failure.damaged(
@@ -78,7 +79,7 @@ public final class Rebuilder {
     }
     Folders.sync(folder.path());
     progress.end();
-    return new Report(written, unchanged, chunks.loose());
+    return new Report(written, unchanged, change.clearKilledAppend(chunks.headers().size()));
   }
 
   private Path write(Path scratch, int version, List<ChunkHeader> chunks) throws IOException {

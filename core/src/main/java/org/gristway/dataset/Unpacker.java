@@ -1,6 +1,5 @@
 package org.gristway.dataset;
 
-import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.FileAlreadyExistsException;
@@ -13,11 +12,13 @@ import java.util.stream.Stream;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /** Writes a dataset's samples back to files, one for each part, as they were before packing. */
 public final class Unpacker {
 
   private static final int THREADS = 4;
+  private static final long HELD = 16 << 20;
 
   private final Dataset dataset;
   private final Path target;
@@ -77,6 +78,8 @@ public final class Unpacker {
   }
 
   private void write(Sample sample) {
+    // Read once for all its parts, unless it is too large to hold.
+    byte[] bytes = sample.length() <= HELD ? dataset.read(sample) : null;
     for (Sample.Part part : sample.parts()) {
       Path file = target.resolve(sample.path(part)).normalize();
       if (!file.startsWith(target.normalize())) {
@@ -84,11 +87,7 @@ public final class Unpacker {
       }
       try {
         Files.createDirectories(Objects.requireNonNull(file.getParent()));
-        try (OutputStream out =
-            new BufferedOutputStream(
-                Files.newOutputStream(file, StandardOpenOption.CREATE_NEW), 1 << 16)) {
-          dataset.writeTo(sample, part, out);
-        }
+        write(sample, part, bytes, file);
       } catch (FileAlreadyExistsException taken) {
         throw Failure.wrongCall(
             "two samples would be unpacked to %s, '%s' and one before it; read them with 'gristway"
@@ -98,6 +97,22 @@ public final class Unpacker {
         throw Failure.io("write " + file, failed);
       }
       progress.advance(part.length());
+    }
+  }
+
+  private void write(Sample sample, Sample.Part part, byte @Nullable [] bytes, Path file)
+      throws IOException {
+    try (OutputStream out = Files.newOutputStream(file, StandardOpenOption.CREATE_NEW)) {
+      try {
+        if (bytes != null) {
+          out.write(bytes, (int) part.offset(), (int) part.length());
+        } else {
+          dataset.writeTo(sample, part, out);
+        }
+      } catch (IOException | Failure failed) {
+        Files.deleteIfExists(file); // half a file is worse than none
+        throw failed;
+      }
     }
   }
 }

@@ -23,9 +23,9 @@ import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads every byte of a dataset, past the page cache, and holds it against its checksums: chunks by
- * their own tables, snapshots by theirs, and each against the other. Finds all damage, not only the
- * first.
+ * Reads every byte of a dataset, from the disk where the page cache lets go of it, and holds it
+ * against its checksums: chunks by their own tables, snapshots by theirs, and each against the
+ * other. Finds all damage, not only the first.
  */
 public final class Verifier {
 
@@ -41,6 +41,9 @@ public final class Verifier {
 
   private static final int THREADS = 4;
   private static final int PIECE = 4 << 20;
+
+  /** So many damaged samples of a chunk are named; a whole disk of zeros fits in memory then. */
+  private static final int NAMED = 1_000;
 
   private final DatasetFolder folder;
   private final Progress progress;
@@ -59,23 +62,54 @@ public final class Verifier {
   }
 
   private Report run() {
-    Snapshot newest = verifySnapshots();
-    try (newest) {
-      SortedSet<Integer> chunks = new TreeSet<>(folder.chunkNumbers());
-      if (newest != null) {
-        chunks.clear(); // those behind its last were never published
-        for (int chunk = 0; chunk < newest.chunkCount(); chunk++) {
-          chunks.add(chunk);
-        }
-      } else {
+    List<Snapshot> sound = verifySnapshots();
+    try {
+      Snapshot newest = sound.isEmpty() ? null : sound.getLast();
+      if (newest == null) {
         attempt(() -> ChunkList.read(folder));
+      } else {
+        sound.forEach(older -> attempt(() -> compare(older, newest)));
       }
+      SortedSet<Integer> chunks = chunks(newest);
       progress.begin("verifying", Progress.Unit.BYTES, totalBytes(chunks));
       verifyChunks(List.copyOf(chunks), newest);
       progress.end();
       List<String> sorted = new ArrayList<>(faults);
       sorted.sort(null);
       return new Report(chunks.size(), samples.get(), bytes.get(), List.copyOf(sorted));
+    } finally {
+      sound.forEach(Snapshot::close);
+    }
+  }
+
+  /** All that the newest sound snapshot names, and all others that are there. */
+  private SortedSet<Integer> chunks(@Nullable Snapshot newest) {
+    SortedSet<Integer> chunks = new TreeSet<>(folder.chunkNumbers());
+    if (newest != null) {
+      SortedSet<Integer> behind = chunks.tailSet(newest.chunkCount());
+      if (folder.isAppending()) {
+        behind.clear(); // not published yet
+      } else if (!behind.isEmpty() && newest.version() == folder.versions().last()) {
+        note(folder.unnamed(behind.first()));
+      }
+      for (int chunk = 0; chunk < newest.chunkCount(); chunk++) {
+        chunks.add(chunk);
+      }
+    }
+    return chunks;
+  }
+
+  /** A version holds all chunks of the versions before it. */
+  private void compare(Snapshot older, Snapshot newest) {
+    boolean fits =
+        older.datasetId().equals(newest.datasetId()) && older.chunkCount() <= newest.chunkCount();
+    for (int chunk = 0; fits && chunk < older.chunkCount(); chunk++) {
+      fits = older.chunkHeaderChecksum(chunk) == newest.chunkHeaderChecksum(chunk);
+    }
+    if (!fits) {
+      throw Failure.damaged(
+          "%s belongs to another dataset than %s; 'gristway rebuild' makes it anew",
+          folder.snapshot(older.version()), folder.snapshot(newest.version()));
     }
   }
 
@@ -92,9 +126,9 @@ public final class Verifier {
     return total;
   }
 
-  /** Returns the newest snapshot that is sound, if any is. */
-  private @Nullable Snapshot verifySnapshots() {
-    Snapshot newest = null;
+  /** Returns the snapshots that are sound in themselves, oldest first. */
+  private List<Snapshot> verifySnapshots() {
+    List<Snapshot> sound = new ArrayList<>();
     SortedSet<Integer> versions = folder.versions();
     if (versions.isEmpty()) {
       faults.add(folder.path() + " has no snapshot; 'gristway rebuild' makes it anew");
@@ -108,17 +142,15 @@ public final class Verifier {
       progress.begin("verifying " + path.getFileName(), Progress.Unit.BYTES, 0);
       Snapshot snapshot = openSound(path, version);
       if (snapshot != null) {
-        if (newest != null) {
-          newest.close();
-        }
-        newest = snapshot;
+        sound.add(snapshot);
       }
     }
-    return newest;
+    return sound;
   }
 
   private @Nullable Snapshot openSound(Path path, int version) {
     try {
+      forget(path);
       Snapshot snapshot = Snapshot.open(path);
       try {
         snapshot.verify();
@@ -133,6 +165,14 @@ public final class Verifier {
     } catch (Failure damaged) {
       note(damaged);
       return null;
+    }
+  }
+
+  private static void forget(Path path) {
+    try (NativeFile file = NativeFile.openToRead(path)) {
+      file.forget();
+    } catch (IOException failed) {
+      throw Failure.io("open " + path, failed);
     }
   }
 
@@ -176,9 +216,10 @@ public final class Verifier {
     try (Arena arena = Arena.ofConfined()) {
       ChunkTable table;
       try (NativeFile file = NativeFile.openToRead(path)) {
+        file.forget();
         table = ChunkTable.read(file, arena);
       }
-      if (snapshot != null) {
+      if (snapshot != null && chunk < snapshot.chunkCount()) {
         compare(path, chunk, table, snapshot);
       }
       try (NativeFile file = NativeFile.openDirect(path)) {
@@ -217,6 +258,7 @@ public final class Verifier {
     long end = start + table.header().dataBytes();
     CRC32C checksum = new CRC32C();
     int sample = 0;
+    long damaged = 0;
     long at = start;
     for (long piece = start; piece < end || sample < table.sampleCount(); piece += PIECE) {
       long got = piece < end ? file.read(buffer, PIECE, piece) : 0;
@@ -232,7 +274,7 @@ public final class Verifier {
         if (at < sampleEnd) {
           break; // the rest of this sample is in the next piece
         }
-        if ((int) checksum.getValue() != table.checksum(sample)) {
+        if ((int) checksum.getValue() != table.checksum(sample) && ++damaged <= NAMED) {
           Failure fault = Dataset.damaged(file.path(), table.sample(sample).keyText());
           faults.add(String.valueOf(fault.getMessage()));
         }
@@ -240,6 +282,9 @@ public final class Verifier {
         samples.incrementAndGet();
       }
       progress.advance(got);
+    }
+    if (damaged > NAMED) {
+      faults.add(file.path() + " is damaged: " + (damaged - NAMED) + " more of its samples");
     }
     bytes.addAndGet(table.header().dataBytes());
   }

@@ -50,7 +50,11 @@ public final class ExclusiveLock implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try {
-      Files.deleteIfExists(path); // while still held, so that nobody waits on a nameless file
+      // While still held, so that nobody waits on a nameless file; and only if it is still ours:
+      // its folder may have been exchanged for another.
+      if (isStillNamed(NativeFile.bytes(path), fd)) {
+        Files.deleteIfExists(path);
+      }
     } finally {
       Posix.close(fd);
     }

@@ -3,10 +3,10 @@ package org.gristway.os;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import org.jspecify.annotations.Nullable;
 
@@ -29,29 +29,23 @@ public final class Folders {
     }
   }
 
-  /**
-   * Puts the folder {@code fresh} in place of {@code old}; what was in {@code old} is at {@code
-   * fresh} afterwards. In one step where the file system can; elsewhere a kill in between may leave
-   * {@code old} under the name {@code old + ".old"}.
-   */
-  public static void exchange(Path fresh, Path old) throws IOException {
+  /** Gives two folders each other's names, in one step; false where the file system cannot. */
+  public static boolean tryExchange(Path one, Path other) throws IOException {
     try {
-      Posix.exchange(NativeFile.bytes(fresh), NativeFile.bytes(old));
+      Posix.exchange(NativeFile.bytes(one), NativeFile.bytes(other));
+      return true;
     } catch (PosixException refused) {
       if (refused.number() != PosixException.EINVAL
           && refused.number() != PosixException.EOPNOTSUPP) {
         throw refused;
       }
-      Path aside = old.resolveSibling(old.getFileName() + ".old");
-      Files.move(old, aside, StandardCopyOption.ATOMIC_MOVE);
-      Files.move(fresh, old, StandardCopyOption.ATOMIC_MOVE);
-      Files.move(aside, fresh, StandardCopyOption.ATOMIC_MOVE);
+      return false;
     }
   }
 
   /** Deletes a folder and all in it, if it is there. Links are deleted, never followed. */
   public static void deleteTree(Path folder) throws IOException {
-    if (!Files.isDirectory(folder, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
       Files.deleteIfExists(folder);
       return;
     }

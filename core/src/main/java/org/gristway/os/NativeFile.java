@@ -91,6 +91,25 @@ public final class NativeFile implements AutoCloseable {
     }
   }
 
+  /**
+   * Gives the file this size, and the disk blocks for it where the file system can reserve them.
+   */
+  public void reserve(long size) throws IOException {
+    try {
+      Posix.allocate(fd, size);
+    } catch (PosixException refused) {
+      if (refused.number() != PosixException.EOPNOTSUPP) {
+        throw refused;
+      }
+      Posix.truncate(fd, size);
+    }
+  }
+
+  /** Lets what is read next come from the disk, not from the page cache, as far as possible. */
+  public void forget() {
+    Posix.forget(fd);
+  }
+
   private void fillWithZeros(long size) throws IOException {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment zeros = arena.allocate(1 << 20);

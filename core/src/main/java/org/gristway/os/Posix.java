@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -84,12 +85,14 @@ public final class Posix {
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, ADDRESS, JAVA_INT));
   private static final MethodHandle FLOCK =
       call("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle OPENDIR =
-      call("fdopendir", FunctionDescriptor.of(ADDRESS, JAVA_INT));
-  private static final MethodHandle READDIR =
-      call("readdir", FunctionDescriptor.of(ADDRESS, ADDRESS));
-  private static final MethodHandle CLOSEDIR =
-      call("closedir", FunctionDescriptor.of(JAVA_INT, ADDRESS));
+  private static final MethodHandle GETDENTS =
+      call("getdents64", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle FTRUNCATE =
+      call("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
+  private static final MethodHandle FADVISE =
+      call(
+          "posix_fadvise",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
   private static final MethodHandle REALPATH =
       call("realpath", FunctionDescriptor.of(ADDRESS, ADDRESS, ADDRESS));
   private static final MethodHandle ISATTY =
@@ -134,7 +137,7 @@ public final class Posix {
             .orElseThrow(
                 () ->
                     Failure.environment(
-                        "the C library here has no %s; Gristway needs Linux with glibc 2.28 or"
+                        "the C library here has no %s; Gristway needs Linux with glibc 2.30 or"
                             + " newer, or musl 1.2.5",
                         name));
     return LINKER.downcallHandle(symbol, shape, all);
@@ -240,6 +243,27 @@ public final class Posix {
         });
   }
 
+  /** Sets the file's size. */
+  public static void truncate(int fd, long length) throws PosixException {
+    simple(
+        scratch -> {
+          try {
+            return (int) FTRUNCATE.invokeExact(scratch.state, fd, length);
+          } catch (Throwable thrown) {
+            throw unexpected(thrown);
+          }
+        });
+  }
+
+  /** Takes the file's pages out of the page cache, where nobody has them mapped or changed. */
+  public static void forget(int fd) {
+    try {
+      int unused = (int) FADVISE.invokeExact(SCRATCH.get().state, fd, 0L, 0L, 4); // DONTNEED
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+  }
+
   /** What a path names; a symbolic link is followed if {@code follow}. */
   public static FileStatus status(byte[] path, boolean follow) throws PosixException {
     Scratch scratch = SCRATCH.get();
@@ -287,53 +311,47 @@ public final class Posix {
   /** Lists a folder. */
   public static void list(byte[] path, NameVisitor visitor) throws IOException {
     int fd = openAt(path, READ_ONLY | DIRECTORY | CLOSE_ON_EXEC);
-    Scratch scratch = SCRATCH.get();
-    MemorySegment stream;
-    try {
-      stream = (MemorySegment) OPENDIR.invokeExact(scratch.state, fd);
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
-    if (stream.address() == 0) {
-      close(fd);
-      throw new PosixException(scratch.errno());
-    }
-    try {
-      while (true) {
-        MemorySegment entry;
-        try {
-          ERRNO.set(scratch.state, 0L, 0);
-          entry = (MemorySegment) READDIR.invokeExact(scratch.state, stream);
-        } catch (Throwable thrown) {
-          throw unexpected(thrown);
-        }
-        if (entry.address() == 0) {
-          return;
-        }
-        byte[] name = direntName(entry);
-        boolean self = name.length == 1 && name[0] == '.';
-        boolean parent = name.length == 2 && name[0] == '.' && name[1] == '.';
-        if (!self && !parent) {
-          visitor.visit(name);
+    try (Arena arena = Arena.ofConfined()) {
+      // Not readdir: it tells an error from the end only by an errno that nobody can reset here.
+      MemorySegment buffer = arena.allocate(1 << 15, 8);
+      for (long filled = entries(fd, buffer); filled > 0; filled = entries(fd, buffer)) {
+        for (long at = 0; at < filled; at += Short.toUnsignedInt(buffer.get(JAVA_SHORT, at + 16))) {
+          byte[] name = entryName(buffer.asSlice(at));
+          boolean self = name.length == 1 && name[0] == '.';
+          boolean parent = name.length == 2 && name[0] == '.' && name[1] == '.';
+          if (!self && !parent) {
+            visitor.visit(name);
+          }
         }
       }
     } finally {
-      try {
-        int ignored = (int) CLOSEDIR.invokeExact(scratch.state, stream);
-      } catch (Throwable thrown) {
-        throw unexpected(thrown);
-      }
+      close(fd);
     }
   }
 
-  /** struct dirent on 64-bit Linux: ino 8, off 8, reclen 2, type 1, name from byte 19. */
-  private static byte[] direntName(MemorySegment entry) {
-    MemorySegment name = entry.reinterpret(19 + 256).asSlice(19);
+  private static long entries(int fd, MemorySegment buffer) throws PosixException {
+    Scratch scratch = SCRATCH.get();
+    while (true) {
+      long result;
+      try {
+        result = (long) GETDENTS.invokeExact(scratch.state, fd, buffer, buffer.byteSize());
+      } catch (Throwable thrown) {
+        throw unexpected(thrown);
+      }
+      if (result >= 0) {
+        return result;
+      }
+      retryOrThrow(scratch);
+    }
+  }
+
+  /** struct linux_dirent64: ino 8, off 8, length of the record 2, type 1, name from byte 19. */
+  private static byte[] entryName(MemorySegment entry) {
     int length = 0;
-    while (name.get(JAVA_BYTE, length) != 0) {
+    while (entry.get(JAVA_BYTE, 19 + length) != 0) {
       length++;
     }
-    return name.asSlice(0, length).toArray(JAVA_BYTE);
+    return entry.asSlice(19, length).toArray(JAVA_BYTE);
   }
 
   /** The path with every link resolved. */

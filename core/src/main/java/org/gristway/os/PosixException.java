@@ -7,7 +7,6 @@ public final class PosixException extends IOException {
 
   public static final int ENOENT = 2;
   public static final int EWOULDBLOCK = 11;
-  public static final int EXDEV = 18;
   public static final int EINVAL = 22;
   public static final int ENAMETOOLONG = 36;
   public static final int ELOOP = 40;
@@ -36,7 +35,7 @@ public final class PosixException extends IOException {
       case 13 -> "permission denied";
       case 16 -> "Device or resource busy";
       case 17 -> "File exists";
-      case EXDEV -> "on another file system";
+      case 18 -> "on another file system";
       case 20 -> "Not a directory";
       case 21 -> "Is a directory";
       case EINVAL -> "Invalid argument";
@@ -45,6 +44,7 @@ public final class PosixException extends IOException {
       case 28 -> "No space left on device";
       case 30 -> "Read-only file system";
       case ENAMETOOLONG -> "File name too long";
+      case 38 -> "Function not implemented by this file system";
       case 39 -> "Directory not empty";
       case ELOOP -> "a loop of links";
       case EOPNOTSUPP -> "Operation not supported";

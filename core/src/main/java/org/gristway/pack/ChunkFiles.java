@@ -6,22 +6,24 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.chunk.ChunkFormat;
 import org.gristway.chunk.ChunkHeader;
 import org.gristway.dataset.Workers;
+import org.gristway.os.Descriptors;
 import org.gristway.os.NativeFile;
 
 /**
  * The chunk files being written, all at once and at any place. Their space is reserved before the
  * first byte is copied: a disk that is too small is known at once, not after hours.
  *
- * <p>The first {@value #KEPT_OPEN} files stay open; those beyond are opened for each write.
+ * <p>As many files stay open as the process may well have; those beyond are opened for each write.
  */
 final class ChunkFiles implements AutoCloseable {
 
-  private static final int KEPT_OPEN = 512;
+  private static final int KEPT_OPEN = Descriptors.share();
 
   private final Path folder;
   private final List<ChunkHeader> chunks;
@@ -38,7 +40,7 @@ final class ChunkFiles implements AutoCloseable {
       try {
         NativeFile file = NativeFile.create(path(i));
         open.put(i, file);
-        file.allocate(chunks.get(i).fileBytes());
+        file.reserve(chunks.get(i).fileBytes());
         if (i >= KEPT_OPEN) {
           open.remove(i);
           file.close();
@@ -79,13 +81,15 @@ final class ChunkFiles implements AutoCloseable {
   }
 
   /** Returns when all files are durable. Several at once, since each waits for the disk. */
-  void sync(int threads, Progress progress) {
+  void sync(int threads, Progress progress, BooleanSupplier stopped) {
     AtomicInteger next = new AtomicInteger();
     Workers.run(
         "sync",
         Math.min(threads, chunks.size()),
         () -> {
-          for (int i = next.getAndIncrement(); i < chunks.size(); i = next.getAndIncrement()) {
+          for (int i = next.getAndIncrement();
+              i < chunks.size() && !stopped.getAsBoolean();
+              i = next.getAndIncrement()) {
             with(i, NativeFile::sync);
             progress.advance(chunks.get(i).fileBytes());
           }

@@ -179,6 +179,9 @@ final class Copier {
           }
           copy(stretch.source, stretch.items.next());
         }
+        if (stretch.items instanceof Walk whole) {
+          whole.reader.close();
+        }
       }
     }
 

@@ -7,10 +7,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.gristway.Failure;
 import org.gristway.chunk.Key;
 import org.gristway.os.FileStatus;
@@ -29,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class FolderWalk implements AutoCloseable {
 
-  private static final int SMALL = 10_000;
-  private static final int AHEAD = 16;
+  private static final int SMALL = 2_000;
+  private static final int AHEAD = 8;
   private static final int BLOCK = 256;
   private static final int NAMES_IN_MEMORY = 8 << 20;
 
@@ -38,7 +41,9 @@ final class FolderWalk implements AutoCloseable {
   private final Path scratch;
   private final Source.FileVisitor visitor;
   private final ExecutorService lookers;
-  private int spools;
+  private static final AtomicLong SPOOLS = new AtomicLong();
+
+  private final Queue<SortedSpool> large = new ConcurrentLinkedQueue<>();
 
   FolderWalk(byte[] root, Path scratch, int threads, Source.FileVisitor visitor) {
     this.root = root;
@@ -181,7 +186,7 @@ final class FolderWalk implements AutoCloseable {
             names.add(name);
             if (names.size() > SMALL) {
               if (many[0] == null) {
-                many[0] = new SortedSpool(spoolPath(), NAMES_IN_MEMORY);
+                many[0] = newSpool();
               }
               for (byte[] each : names) {
                 many[0].add(each, nothing);
@@ -196,14 +201,18 @@ final class FolderWalk implements AutoCloseable {
       for (byte[] each : names) {
         many[0].add(each, nothing);
       }
+      many[0].spill(); // it may wait for its turn for long, and others with it
       return new Large(many[0]);
     } catch (PosixException failed) {
       return new Small(List.of(new Unreadable(folder, Failure.reason(failed))));
     }
   }
 
-  private synchronized Path spoolPath() {
-    return scratch.resolve("names-" + System.identityHashCode(this) + "-" + spools++);
+  private SortedSpool newSpool() {
+    Path path = scratch.resolve("names-" + SPOOLS.getAndIncrement());
+    SortedSpool spool = new SortedSpool(path, NAMES_IN_MEMORY);
+    large.add(spool);
+    return spool;
   }
 
   private List<Found> lookAt(byte[] folder, List<byte[]> names) throws IOException {
@@ -249,8 +258,8 @@ final class FolderWalk implements AutoCloseable {
   }
 
   private boolean isInside(byte[] real) {
-    return real.length > root.length
-        && (root.length == 1 || real[root.length] == '/')
+    return real.length >= root.length
+        && (root.length == 1 || real.length == root.length || real[root.length] == '/')
         && Arrays.equals(real, 0, root.length, root, 0, root.length);
   }
 
@@ -270,7 +279,16 @@ final class FolderWalk implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public void close() throws IOException {
     lookers.shutdownNow();
+    try {
+      // Nobody may still write to the scratch folder when it is cleared.
+      boolean unused = lookers.awaitTermination(1, TimeUnit.MINUTES);
+    } catch (InterruptedException stop) {
+      Thread.currentThread().interrupt();
+    }
+    for (SortedSpool spool : large) {
+      spool.close();
+    }
   }
 }

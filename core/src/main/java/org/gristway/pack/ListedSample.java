@@ -1,9 +1,8 @@
 package org.gristway.pack;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import org.gristway.chunk.ChunkTable.ShapeNumbers;
 import org.gristway.chunk.Shape;
 import org.gristway.spool.RecordBuffer;
 
@@ -38,16 +37,15 @@ record ListedSample(
 
   /** Numbers shapes within one run, so that millions of records need not repeat their names. */
   static final class ShapeBook {
-    private final Map<Shape, Integer> numbers = new HashMap<>();
+    private final ShapeNumbers numbers = new ShapeNumbers();
     private final List<Shape> shapes = new ArrayList<>();
 
     synchronized int number(Shape shape) {
-      return numbers.computeIfAbsent(
-          shape,
-          fresh -> {
-            shapes.add(fresh);
-            return shapes.size() - 1;
-          });
+      int number = numbers.of(shape);
+      if (number == shapes.size()) {
+        shapes.add(shape);
+      }
+      return number;
     }
 
     synchronized Shape shape(int number) {

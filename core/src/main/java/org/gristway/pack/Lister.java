@@ -43,6 +43,7 @@ final class Lister implements Source.FileVisitor {
   private byte @Nullable [] lastClass;
   private byte @Nullable [] stem;
   private int number = SampleEntry.NO_LABEL;
+  private boolean isBroken; // a part of the current sample could not be read
   private final List<String> parts = new ArrayList<>();
   private final List<long[]> sizes = new ArrayList<>(); // {length, place, mark}
 
@@ -123,7 +124,12 @@ final class Lister implements Source.FileVisitor {
     parts.add(part);
     sizes.add(new long[] {length, place, mark});
     if (part.equals("cls") && length <= LONGEST_NUMBER) {
-      number = parse(content.read());
+      try {
+        number = parse(content.read());
+      } catch (IOException unreadable) {
+        unreadable(name, Failure.reason(unreadable));
+        isBroken = true;
+      }
     }
   }
 
@@ -156,10 +162,11 @@ final class Lister implements Source.FileVisitor {
 
   /** Ends the last sample. */
   void end() throws IOException {
-    if (stem != null) {
+    if (stem != null && !isBroken) {
       add(stem, new Shape(parts), sizes.toArray(long[][]::new), number);
     }
     stem = null;
+    isBroken = false;
     parts.clear();
     sizes.clear();
     number = SampleEntry.NO_LABEL;

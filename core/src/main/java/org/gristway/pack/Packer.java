@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -17,6 +18,7 @@ import org.gristway.dataset.DatasetFolder;
 import org.gristway.os.ExclusiveLock;
 import org.gristway.os.Folders;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Packs folders and archives of small files into a dataset, or adds them to one.
@@ -25,10 +27,12 @@ import org.gristway.snapshot.Snapshot;
  * inside it. What becomes visible is complete and durable, and becomes so by a rename at the very
  * end. A kill at any moment leaves the target as it was; the next run clears what was left aside.
  *
- * <p>First of the eight classes that lead from a file to a tensor; next: {@link
- * org.gristway.chunk.ChunkFormat}.
+ * <p>First on the way from a file to a tensor; next: {@link org.gristway.chunk.ChunkFormat}.
  */
 public final class Packer {
+
+  /** Where the dataset being replaced is for a moment, where two folders cannot be exchanged. */
+  private static final String REPLACED = "replaced";
 
   private Packer() {}
 
@@ -62,25 +66,59 @@ public final class Packer {
                     () ->
                         Failure.environment(
                             "another process is packing into %s; wait until it is done", target))) {
-      try {
-        Folders.deleteTree(work);
-        checkTarget(place, target, options.force());
-        Files.createDirectory(work);
-        Path fresh = Files.createDirectory(work.resolve("dataset"));
-        Path scratch = Files.createDirectory(work.resolve("scratch"));
-        PackReport report =
-            new Packing(sources, fresh, scratch, options, null, notices, progress, stop).run();
-        Folders.sync(fresh);
-        checkTarget(place, target, options.force());
-        publish(fresh, place);
-        Folders.sync(parent);
-        return report;
-      } finally {
-        Folders.deleteTree(work);
-      }
+      return stop.guard(
+          () -> {
+            clearKilledPack(work, place);
+            checkTarget(place, target, options.force());
+            return packAside(sources, place, work, options, notices, progress, stop);
+          });
     } catch (IOException failed) {
       throw Failure.io("pack into " + target, failed);
     }
+  }
+
+  /** What a killed run left goes; the dataset that it was about to replace comes back. */
+  private static void clearKilledPack(Path work, Path place) throws IOException {
+    Path old = work.resolve(REPLACED);
+    if (Files.exists(old) && !Files.exists(place)) {
+      Files.move(old, place, StandardCopyOption.ATOMIC_MOVE);
+    }
+    Folders.deleteTree(work);
+  }
+
+  private static PackReport packAside(
+      List<Path> sources,
+      Path place,
+      Path work,
+      PackOptions options,
+      Notices notices,
+      Progress progress,
+      StopSignal stop)
+      throws IOException {
+    PackReport report;
+    try (ExclusiveLock _ = lockReplaced(place)) {
+      Files.createDirectory(work);
+      Path fresh = Files.createDirectory(work.resolve("dataset"));
+      Path scratch = Files.createDirectory(work.resolve("scratch"));
+      report = new Packing(sources, fresh, scratch, options, null, notices, progress, stop).run();
+      Folders.sync(fresh);
+      checkTarget(place, place, options.force());
+      publish(fresh, place, work, options.force());
+      Folders.sync(place.resolveSibling("."));
+    } catch (IOException | RuntimeException failed) {
+      try {
+        Folders.deleteTree(work);
+      } catch (IOException second) {
+        failed.addSuppressed(second);
+      }
+      throw failed;
+    }
+    try {
+      Folders.deleteTree(work);
+    } catch (IOException failed) { // the dataset is there; the next run clears the rest
+      notices.leftOut("could not clear " + work + ": " + Failure.reason(failed));
+    }
+    return report;
   }
 
   /**
@@ -95,25 +133,28 @@ public final class Packer {
     try (StopSignal stop = new StopSignal();
         DatasetFolder.Change change = dataset.change();
         Snapshot existing = dataset.openNewest()) {
-      for (int chunk : dataset.chunkNumbers().tailSet(existing.chunkCount())) {
-        Files.delete(dataset.chunk(chunk)); // never published: an append was killed
-      }
-      Path fresh = Files.createDirectory(change.scratch().resolve("dataset"));
-      Path scratch = Files.createDirectory(change.scratch().resolve("scratch"));
-      PackReport report =
-          new Packing(sources, fresh, scratch, options, existing, notices, progress, stop).run();
-      for (int chunk = 0; chunk < report.chunks(); chunk++) {
-        Path path = dataset.chunk(existing.chunkCount() + chunk);
-        Files.move(fresh.resolve(path.getFileName()), path, StandardCopyOption.ATOMIC_MOVE);
-      }
-      Folders.sync(dataset.path()); // the chunks are there before the snapshot that names them
-      Path path = dataset.snapshot(report.version());
-      Files.move(fresh.resolve(path.getFileName()), path, StandardCopyOption.ATOMIC_MOVE);
-      Folders.sync(dataset.path());
-      return report;
+      return stop.guard(
+          () -> {
+            List<Integer> unknown = change.clearKilledAppend(existing.chunkCount());
+            if (!unknown.isEmpty()) {
+              throw dataset.unnamed(unknown.getFirst());
+            }
+            Path fresh = Files.createDirectory(change.scratch().resolve("dataset"));
+            Path scratch = Files.createDirectory(change.scratch().resolve("scratch"));
+            PackReport report =
+                new Packing(sources, fresh, scratch, options, existing, notices, progress, stop)
+                    .run();
+            change.publish(fresh, report.version(), existing.chunkCount(), report.chunks());
+            return report;
+          });
     } catch (IOException failed) {
       throw Failure.io("append to " + target, failed);
     }
+  }
+
+  /** A dataset that is about to be replaced is not appended to. */
+  private static @Nullable ExclusiveLock lockReplaced(Path place) throws IOException {
+    return DatasetFolder.isDataset(place) ? DatasetFolder.at(place).lock() : null;
   }
 
   /** The target's real path, so that a link to a dataset is replaced where it leads. */
@@ -121,6 +162,9 @@ public final class Packer {
     try {
       if (Files.exists(target)) {
         return target.toRealPath();
+      }
+      if (Files.isSymbolicLink(target)) {
+        throw Failure.wrongCall("%s is a link to nothing; delete it, or name another", target);
       }
       Path absolute = target.toAbsolutePath().normalize();
       Path parent = absolute.getParent();
@@ -190,10 +234,10 @@ public final class Packer {
     }
   }
 
-  private static void publish(Path fresh, Path place) throws IOException {
+  private static void publish(Path fresh, Path place, Path work, boolean force) throws IOException {
     try {
-      if (DatasetFolder.isDataset(place)) {
-        Folders.exchange(fresh, place);
+      if (force && DatasetFolder.isDataset(place)) {
+        replace(fresh, place, work);
       } else {
         Files.move(fresh, place, StandardCopyOption.ATOMIC_MOVE);
       }
@@ -208,6 +252,25 @@ public final class Packer {
       }
       throw failed;
     }
+  }
+
+  private static void replace(Path fresh, Path place, Path work) throws IOException {
+    if (Folders.tryExchange(fresh, place)) {
+      return;
+    }
+    Path old = work.resolve(REPLACED);
+    Files.move(place, old, StandardCopyOption.ATOMIC_MOVE);
+    try {
+      Files.move(fresh, place, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException failed) {
+      Files.move(old, place, StandardCopyOption.ATOMIC_MOVE);
+      throw failed;
+    }
+  }
+
+  /** Work that may fail, or be stopped. */
+  private interface Work {
+    PackReport run() throws IOException;
   }
 
   /**
@@ -229,6 +292,20 @@ public final class Packer {
         boolean unused = cleared.await(5, TimeUnit.SECONDS);
       } catch (InterruptedException hurry) {
         Thread.currentThread().interrupt();
+      }
+    }
+
+    /** Whatever fails because of an interrupt is one: it reaches channels and waits anywhere. */
+    PackReport guard(Work work) throws IOException {
+      try {
+        return work.run();
+      } catch (IOException | Failure failed) {
+        if (getAsBoolean()) {
+          CancellationException cancelled = new CancellationException("interrupted");
+          cancelled.initCause(failed);
+          throw cancelled;
+        }
+        throw failed;
       }
     }
 

@@ -8,6 +8,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.gristway.Failure;
@@ -104,12 +105,19 @@ final class Packing {
       classes.add(new Spool(scratch.resolve("classes-" + i)));
     }
     AtomicInteger next = new AtomicInteger();
+    AtomicBoolean failed = new AtomicBoolean();
+    BooleanSupplier pointless = () -> failed.get() || stopped.getAsBoolean();
     Workers.run(
         "list",
         Math.min(options.threads(), sources.size()),
         () -> {
-          for (int i = next.getAndIncrement(); i < sources.size(); i = next.getAndIncrement()) {
-            list(i);
+          try {
+            for (int i = next.getAndIncrement(); i < sources.size(); i = next.getAndIncrement()) {
+              list(i, pointless);
+            }
+          } catch (RuntimeException broken) {
+            failed.set(true); // the other threads need not go on
+            throw broken;
           }
         });
     checkStopped();
@@ -123,13 +131,13 @@ final class Packing {
     }
   }
 
-  private void list(int index) {
+  private void list(int index, BooleanSupplier pointless) {
     Source source = sources.get(index);
     try (Spool listing = listings.get(index);
         Spool names = classes.get(index)) {
       Lister lister =
           new Lister(
-              source, options.stemParts(), listing, names, book, troubles, progress, stopped);
+              source, options.stemParts(), listing, names, book, troubles, progress, pointless);
       source.list(lister);
       lister.end();
     } catch (IOException failed) {
@@ -288,7 +296,8 @@ final class Packing {
     long bytes = chunks.stream().mapToLong(ChunkHeader::fileBytes).sum();
     progress.begin("writing to disk", Progress.Unit.BYTES, bytes);
     writeTables(placement, files, snapshot);
-    files.sync(options.threads(), progress);
+    files.sync(options.threads(), progress, stopped);
+    checkStopped();
     snapshot.finish();
     checkStopped();
   }
@@ -297,6 +306,7 @@ final class Packing {
       throws IOException {
     List<ChunkHeader> chunks = placement.chunks();
     Placement.Cursor cursor = placement.inChunkOrder();
+    int[] before = {existing == null ? 0 : existing.chunkHeaderChecksum(existing.chunkCount() - 1)};
     try (Placement.Checksums checksums = placement.checksumsInChunkOrder()) {
       for (int i = 0; i < chunks.size(); i++) {
         ChunkHeader chunk = chunks.get(i);
@@ -306,7 +316,8 @@ final class Packing {
             table.add(cursor.next().withChecksum(checksum));
             snapshot.setChecksum(chunk.firstSample() + j, checksum);
           }
-          files.with(i, file -> snapshot.setHeaderChecksum(chunk.number(), table.write(file)));
+          files.with(i, file -> before[0] = table.write(file, before[0]));
+          snapshot.setHeaderChecksum(chunk.number(), before[0]);
         }
         checkStopped();
       }

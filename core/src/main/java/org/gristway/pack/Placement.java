@@ -194,7 +194,7 @@ final class Placement implements AutoCloseable {
 
     ChunkHeader header(DatasetId dataset, int version, int number, long first, boolean last) {
       return new ChunkHeader(
-          number, version, last, dataset, first, samples, shapes.bytes(), names, data, 0);
+          number, version, last, dataset, first, samples, shapes.bytes(), names, data, 0, 0);
     }
   }
 

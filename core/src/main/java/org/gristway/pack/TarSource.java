@@ -5,7 +5,6 @@ import java.io.EOFException;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -97,6 +96,7 @@ final class TarSource implements Source {
   /** Steps through the entries that are not folders; what is wrong with the archive is one line. */
   private final class Entries implements AutoCloseable {
     private final PositionedInput file = new PositionedInput(path);
+    private final InputStream gzip;
     private final LastBlock in;
     private final TarArchiveInputStream tar;
     private long count;
@@ -104,11 +104,8 @@ final class TarSource implements Source {
 
     Entries() throws IOException {
       try {
-        this.in =
-            new LastBlock(
-                compressed
-                    ? new BufferedInputStream(new GZIPInputStream(file, 1 << 16), 1 << 16)
-                    : file);
+        this.gzip = compressed ? new WholeGzip(file) : file;
+        this.in = new LastBlock(compressed ? new BufferedInputStream(gzip, 1 << 16) : file);
       } catch (ZipException | EOFException notCompressed) {
         file.close();
         throw Failure.damaged("%s is not a gzip file, or is cut off", path);
@@ -145,7 +142,7 @@ final class TarSource implements Source {
       if (!compressed) {
         boolean hasData = !entry.isLink() && !entry.isSymbolicLink();
         dataEnd = file.position() + (hasData ? entry.getSize() : 0);
-        if (dataEnd > file.size()) {
+        if (entry.getSize() < 0 || dataEnd > file.size()) {
           throw cutOff();
         }
       }
@@ -204,26 +201,71 @@ final class TarSource implements Source {
       }
     }
 
-    /** A tar ends with blocks of zeros; one that ends with a file is the front of a longer one. */
+    /**
+     * A tar ends with blocks of zeros, and nothing else follows: one that ends with a file is the
+     * front of a longer one, and zeros in the middle would hide all behind them.
+     */
     void checkEnd() throws IOException {
-      if (compressed) {
-        try {
-          in.transferTo(OutputStream.nullOutputStream()); // up to gzip's own checksum
-        } catch (EOFException | ZipException damaged) {
-          throw cutOff();
+      try {
+        if (compressed) {
+          if (!isZero(in.bytes)) {
+            throw cutOff();
+          }
+          checkZerosToTheEnd(in);
+          if (!((WholeGzip) gzip).isAtEnd(file)) {
+            throw Failure.damaged("%s is damaged: what follows its first part is no gzip", path);
+          }
+        } else {
+          file.seek((dataEnd + BLOCK - 1) / BLOCK * BLOCK);
+          byte[] mark = file.readNBytes(BLOCK);
+          if (mark.length < BLOCK || !isZero(mark)) {
+            throw cutOff();
+          }
+          checkZerosToTheEnd(file);
         }
-      } else {
-        file.seek((dataEnd + BLOCK - 1) / BLOCK * BLOCK);
-        if (!Arrays.equals(file.readNBytes(BLOCK), new byte[BLOCK])) {
-          throw cutOff();
+      } catch (EOFException | ZipException damaged) {
+        throw cutOff();
+      }
+    }
+
+    private void checkZerosToTheEnd(InputStream rest) throws IOException {
+      byte[] piece = new byte[1 << 16];
+      for (int count = rest.read(piece); count > 0; count = rest.read(piece)) {
+        if (!isZero(Arrays.copyOf(piece, count))) {
+          throw Failure.damaged(
+              "%s goes on behind its end: it is damaged, or several tars in one; extract it with"
+                  + " 'tar --ignore-zeros' and pack the folder",
+              path);
         }
       }
+    }
+
+    private static boolean isZero(byte[] bytes) {
+      for (byte b : bytes) {
+        if (b != 0) {
+          return false;
+        }
+      }
+      return true;
     }
 
     @Override
     public void close() throws IOException {
       tar.close();
       file.close();
+    }
+  }
+
+  /** Tells whether all of a file was decompressed: the JDK takes a damaged rest for the end. */
+  private static final class WholeGzip extends GZIPInputStream {
+    private static final int TRAILER = 8;
+
+    WholeGzip(InputStream in) throws IOException {
+      super(in, 1 << 16);
+    }
+
+    boolean isAtEnd(PositionedInput file) throws IOException {
+      return file.position() == file.size() && inf.getRemaining() <= TRAILER;
     }
   }
 

@@ -54,18 +54,25 @@ final class ZipSource implements Source {
   /**
    * Where the directory is.
    *
+   * @param start of the directory in the file
+   * @param end of the directory in the file
+   * @param entries how many it says it has; in the old form, only the low 16 bits of that
    * @param base what offsets in the archive are counted from: not 0 if something was put in front
    */
-  private record Directory(long offset, long entries, long base) {}
+  private record Directory(long start, long end, long entries, long base) {}
 
   @Override
   public void list(FileVisitor visitor) throws IOException {
     try (PositionedInput in = new PositionedInput(path);
         EntryReader content = new EntryReader()) {
       Directory directory = findDirectory(in);
-      in.seek(directory.base + directory.offset);
-      for (long i = 0; i < directory.entries; i++) {
+      in.seek(directory.start);
+      long count = 0;
+      for (; in.position() < directory.end; count++) {
         listEntry(in, directory.base, visitor, content);
+      }
+      if (in.position() != directory.end || (count & 0xffff) != (directory.entries & 0xffff)) {
+        throw Failure.damaged("%s is damaged: its directory does not add up", path);
       }
     } catch (EOFException ended) {
       throw cutOff();
@@ -104,11 +111,18 @@ final class ZipSource implements Source {
       visitor.unreadable(name, "it is compressed by method " + method + ", which is not supported");
     } else if (fromUnix && mode == 0xa000) {
       visitor.leftOut(name, "it is a link; links in archives are not followed");
+    } else if (!isPossible(base + wide[2], wide[0], in.size())) {
+      throw Failure.damaged("%s is damaged: its directory contradicts itself", path);
     } else {
       byte[] key = Source.entryKey(path, name);
       long place = base + wide[2];
       visitor.file(key, wide[0], place, checksum, () -> reader.readAll(place, wide[0], checksum));
     }
+  }
+
+  /** A file lies inside its archive, and deflate shrinks nothing to less than a 1032nd. */
+  private static boolean isPossible(long place, long length, long archive) {
+    return place >= 0 && place < archive && length >= 0 && length / 1100 <= archive;
   }
 
   private static long offset(ByteBuffer head) {
@@ -150,7 +164,7 @@ final class ZipSource implements Source {
             return wide;
           }
         }
-        return directory(offset, entries, end - length - offset);
+        return directory(end - length, end, entries, end - length - offset);
       }
     }
     throw cutOff();
@@ -165,19 +179,24 @@ final class ZipSource implements Source {
     if (locator.getInt(0) != END64_LOCATOR_SIGNATURE) {
       return null; // 65535 entries exactly, in the old form
     }
-    in.seek(locator.getLong(8));
+    long at = locator.getLong(8);
+    if (at < 0 || at > end) {
+      throw cutOff();
+    }
+    in.seek(at);
     ByteBuffer record = take(in, 56);
     if (record.getInt(0) != END64_SIGNATURE) {
       throw Failure.damaged("%s is damaged: the end of its directory is not one", path);
     }
-    return directory(record.getLong(48), record.getLong(32), 0);
+    long start = record.getLong(48);
+    return directory(start, start + record.getLong(40), record.getLong(32), 0);
   }
 
-  private Directory directory(long offset, long entries, long base) {
-    if (offset < 0 || entries < 0 || base < 0) {
+  private Directory directory(long start, long end, long entries, long base) {
+    if (start < 0 || end < start || entries < 0 || base < 0) {
       throw cutOff();
     }
-    return new Directory(offset, entries, base);
+    return new Directory(start, end, entries, base);
   }
 
   private static ByteBuffer take(PositionedInput in, int count) throws IOException {

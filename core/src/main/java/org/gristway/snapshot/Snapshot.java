@@ -40,8 +40,6 @@ import org.gristway.snapshot.SnapshotFormat.LabelKind;
  * checked against its checksum when it is first touched, so what is returned has been verified.
  * Every method may be called from any thread until {@link #close}; each throws {@link Failure}
  * (damaged) if it touches bytes that are not what was written.
- *
- * <p>Next on the way from file to tensor: the plan, which turns a snapshot and a seed into reads.
  */
 public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
@@ -489,6 +487,8 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   @Override
   public void close() {
-    arena.close();
+    if (arena.scope().isAlive()) {
+      arena.close();
+    }
   }
 }

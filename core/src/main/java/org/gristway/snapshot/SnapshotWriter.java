@@ -43,6 +43,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SnapshotWriter implements AutoCloseable {
 
+  /** Classes without a sample take numbers too; more of them would be a damaged label. */
+  private static final int MOST_EMPTY_CLASSES = 1 << 20;
+
   private final Path path;
   private final NativeFile file;
   private final int version;
@@ -176,6 +179,11 @@ public final class SnapshotWriter implements AutoCloseable {
     labelKind = kind;
     if (!entry.named()) {
       return;
+    }
+    if (entry.label() > samples + MOST_EMPTY_CLASSES) {
+      throw Failure.damaged(
+          "the label %d of '%s' is higher than any class of %d samples can be",
+          entry.label(), entry.keyText(), samples);
     }
     if (entry.label() >= namedLabels) {
       if (entry.label() >= labelSamples.length) {

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.PriorityQueue;
+import org.gristway.Failure;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -108,7 +109,15 @@ public final class SortedSpool implements AutoCloseable {
     return (int) INT.get(from, at);
   }
 
-  private void writeRun() throws IOException {
+  private void writeRun() {
+    try {
+      writeSorted();
+    } catch (IOException failed) {
+      throw Failure.io("write " + path, failed);
+    }
+  }
+
+  private void writeSorted() throws IOException {
     FileChannel out = file;
     if (out == null) {
       out =
@@ -204,17 +213,22 @@ public final class SortedSpool implements AutoCloseable {
         arena, oneKey, oneKey + oneLength, arena, otherKey, otherKey + otherLength);
   }
 
+  /** Writes what is still in memory to the disk, for a spool that is read only later. */
+  public void spill() {
+    if (records > 0) {
+      writeRun();
+    }
+    arena = new byte[0];
+    starts = new int[0];
+  }
+
   /** Reads all records in order. May be called again; adding is over after the first call. */
   public Cursor sorted() throws IOException {
     if (runs.isEmpty()) {
       sortArena();
       return new MemoryCursor();
     }
-    if (records > 0) {
-      writeRun();
-    }
-    arena = new byte[0];
-    starts = new int[0];
+    spill();
     return new MergeCursor();
   }
 

@@ -8,6 +8,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.gristway.Failure;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file of records, written once from front to back and then read from front to back as often as
@@ -15,21 +17,29 @@ import java.nio.file.Path;
  */
 public final class Spool implements AutoCloseable {
 
-  private static final int BUFFER = 1 << 16;
+  private static final int BUFFER = 1 << 15;
 
   private final Path path;
-  private final DataOutputStream out;
+  private @Nullable DataOutputStream out; // there may be thousands of spools: only while writing
   private long count;
 
-  public Spool(Path path) throws IOException {
+  public Spool(Path path) {
     this.path = path;
-    this.out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(path), BUFFER));
   }
 
-  public void add(RecordBuffer record) throws IOException {
-    out.writeInt(record.length());
-    out.write(record.array(), record.offset(), record.length());
-    count++;
+  public void add(RecordBuffer record) {
+    try {
+      DataOutputStream to = out;
+      if (to == null) {
+        to = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(path), BUFFER));
+        out = to;
+      }
+      to.writeInt(record.length());
+      to.write(record.array(), record.offset(), record.length());
+      count++;
+    } catch (IOException failed) {
+      throw Failure.io("write " + path, failed);
+    }
   }
 
   /** How many records there are. */
@@ -39,12 +49,19 @@ public final class Spool implements AutoCloseable {
 
   /** Ends writing. */
   @Override
-  public void close() throws IOException {
-    out.close();
+  public void close() {
+    try {
+      if (out != null) {
+        out.close();
+        out = null;
+      }
+    } catch (IOException failed) {
+      throw Failure.io("write " + path, failed);
+    }
   }
 
   public Reader read() throws IOException {
-    return new Reader(Files.newInputStream(path), count);
+    return count == 0 ? emptyReader() : new Reader(Files.newInputStream(path), count);
   }
 
   /** Reads no records at all. */

@@ -133,7 +133,8 @@ class ArchiveDamageTest {
     byte[] whole = Files.readAllBytes(tar);
     for (int i = 0; i < Thorough.count(50, 1000); i++) {
       byte[] flipped = whole.clone();
-      flipped[512 + random.nextInt(500)] ^= (byte) (1 << random.nextInt(8));
+      int field = random.nextInt(492); // all but the checksum's own, at 148, has one spelling
+      flipped[512 + (field < 148 ? field : field + 8)] ^= (byte) (1 << random.nextInt(8));
       Files.write(tar, flipped);
       assertFails(Kind.DAMAGED, () -> Packs.pack(tar, folder.resolve("dataset")), "source.tar");
     }

@@ -74,19 +74,24 @@ class FolderSourceTest {
   }
 
   @Test
-  void a_class_for_every_file_is_packed() throws IOException {
-    int count = 11_000;
-    for (int i = 0; i < count; i++) {
-      Path own = Files.createDirectories(folder.resolve("source/class" + (100_000 + i)));
-      Files.createFile(own.resolve("file"));
+  void folders_among_many_files_are_packed_in_order() throws IOException {
+    Path source = Files.createDirectory(folder.resolve("source"));
+    for (int i = 0; i < 10_200; i++) {
+      if (i % 50 == 0) {
+        Files.createDirectory(source.resolve("n" + (100_000 + i)));
+        Files.createFile(source.resolve("n" + (100_000 + i) + "/file"));
+      } else {
+        Files.createFile(source.resolve("n" + (100_000 + i)));
+      }
     }
-    Packs.pack(List.of(folder.resolve("source")), dataset(), PackOptions.DEFAULT);
+    Packs.pack(List.of(source), dataset(), PackOptions.DEFAULT.withKeepOrder(true));
+    assertThat(Packs.keys(dataset())).hasSize(10_200).isSorted();
     try (Dataset open = Dataset.open(dataset())) {
-      assertThat(open.list("")).hasSize(count);
-      for (int i = 0; i < count; i += 501) {
-        String name = "class" + (100_000 + i);
-        assertThat(open.find(name + "/file").orElseThrow().label()).isEqualTo(i);
-        assertThat(open.labelName(i)).contains(name);
+      assertThat(open.list("")).hasSize(10_200);
+      for (int i = 0; i < 10_200; i += 50) {
+        String name = "n" + (100_000 + i);
+        assertThat(open.find(name + "/file").orElseThrow().label()).isEqualTo(i / 50);
+        assertThat(open.labelName(i / 50)).contains(name);
       }
     }
   }

@@ -14,6 +14,7 @@ import java.util.SortedMap;
 import java.util.concurrent.CancellationException;
 import org.gristway.Failure.Kind;
 import org.gristway.Progress;
+import org.gristway.dataset.Rebuilder;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -107,7 +108,9 @@ class TargetTest {
                 SMALL_CHUNKS.withForce(true),
                 Interference.beforeCopying(
                     () -> {
-                      Packs.assertSameFiles(Trees.read(target), before);
+                      SortedMap<String, byte[]> meanwhile = Trees.read(target);
+                      meanwhile.remove(".lock");
+                      Packs.assertSameFiles(meanwhile, before);
                       Files.delete(other.resolve("c/4"));
                     }),
                 line -> {}));
@@ -262,6 +265,8 @@ class TargetTest {
             "",
             ".lock",
             "",
+            ".appending",
+            "",
             "chunk-000001.gwc",
             "whole, but never published",
             "chunk-000002.gwc",
@@ -275,6 +280,38 @@ class TargetTest {
         "chunk-000001.gwc",
         "snapshot-000001.gws",
         "snapshot-000002.gws");
+  }
+
+  @Test
+  void chunks_of_a_snapshot_that_was_lost_are_kept_for_rebuilding() throws IOException {
+    pack(source, SMALL_CHUNKS);
+    Packs.append(other, target);
+    SortedMap<String, byte[]> whole = Trees.read(target);
+    Files.delete(target.resolve("snapshot-000002.gws"));
+    Path third = Trees.write(Trees.of("d/5", "five"), folder.resolve("third"));
+    assertFails(
+        Kind.DAMAGED, () -> Packs.append(third, target), "chunk-000001.gwc", "gristway rebuild");
+    Rebuilder.rebuild(target, Progress.NONE);
+    Packs.assertSameFiles(Trees.read(target), whole);
+    Packs.append(third, target);
+    assertThat(Packs.labels(target)).hasSize(5);
+  }
+
+  @Test
+  void a_dataset_that_is_being_replaced_is_not_appended_to() {
+    pack(source, SMALL_CHUNKS);
+    Packer.pack(
+        List.of(source),
+        target,
+        SMALL_CHUNKS.withForce(true),
+        Interference.beforeCopying(
+            () ->
+                assertFails(
+                    Kind.ENVIRONMENT, () -> Packs.append(other, target), target.toString())),
+        line -> {});
+    Packs.append(other, target);
+    assertThat(Packs.labels(target)).hasSize(4);
+    assertHolds(folder, "source", "other", "target");
   }
 
   @Test

@@ -170,6 +170,12 @@ class SnapshotTest {
   }
 
   @Test
+  void a_label_far_above_the_number_of_samples_is_refused() {
+    assertFails(
+        Kind.DAMAGED, () -> write(List.of("a/1"), List.of(Integer.MAX_VALUE)), "'a/1'", "label");
+  }
+
+  @Test
   void damage_is_noticed_where_it_is_touched_and_not_before() throws IOException {
     List<String> keys = new ArrayList<>();
     for (int i = 0; i < 20_000; i++) {
