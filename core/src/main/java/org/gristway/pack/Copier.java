@@ -6,6 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
@@ -29,6 +31,15 @@ final class Copier {
 
   private static final int BUFFER = 1 << 20;
 
+  /** So many threads begin; the others join if reading turns out to be waiting. */
+  private static final int EAGER = 2 * Runtime.getRuntime().availableProcessors();
+
+  /** A small file from memory takes a tenth of this, one from a disk or a network more. */
+  private static final long SLOW_NANOS = 200_000;
+
+  /** So many slow files, more than fast ones, are no accident. */
+  private static final int CONVINCING = 64;
+
   private final List<Source> sources;
   private final List<Spool> listings;
   private final ShapeBook book;
@@ -37,6 +48,9 @@ final class Copier {
   private final Troubles troubles;
   private final Progress progress;
   private final BooleanSupplier stopped;
+  private final CountDownLatch moreThreads = new CountDownLatch(1);
+  private final AtomicInteger begun = new AtomicInteger();
+  private final AtomicInteger slowness = new AtomicInteger();
   private volatile boolean failed;
 
   // Guarded by this: where the next stretch begins.
@@ -84,14 +98,23 @@ final class Copier {
         "copy",
         threads,
         () -> {
-          try (Worker worker = new Worker()) {
-            worker.run();
+          try {
+            if (begun.getAndIncrement() >= EAGER) {
+              moreThreads.await();
+            }
+            try (Worker worker = new Worker()) {
+              worker.run();
+            }
+          } catch (InterruptedException stop) {
+            Thread.currentThread().interrupt();
           } catch (IOException broken) {
             failed = true;
             throw Failure.io("read the list of files", broken);
           } catch (RuntimeException broken) {
             failed = true; // the other threads need not go on
             throw broken;
+          } finally {
+            moreThreads.countDown(); // whoever still waits has nothing to do
           }
         });
   }
@@ -117,6 +140,10 @@ final class Copier {
       items.add(walk.next());
     }
     return new Stretch(source, items.iterator());
+  }
+
+  private static int lessSlow(int slowness) {
+    return Math.max(0, slowness - 1);
   }
 
   /** Goes through one source's listing, past the samples that are excluded. */
@@ -187,10 +214,24 @@ final class Copier {
 
     private void copy(int from, Item item) throws IOException {
       try {
+        long start = System.nanoTime();
         copyParts(open(from), item);
+        if (item.sample.length() < BUFFER) {
+          notice(System.nanoTime() - start > SLOW_NANOS);
+        }
       } catch (IOException unreadable) {
         String name = sources.get(from).path() + "/" + Key.escape(item.sample.key());
         troubles.exclude(item.listed, name, Failure.reason(unreadable));
+      }
+    }
+
+    /** More threads than processors help only while reads wait for storage. */
+    private void notice(boolean slow) {
+      if (moreThreads.getCount() > 0) {
+        int sum = slow ? slowness.incrementAndGet() : slowness.updateAndGet(Copier::lessSlow);
+        if (sum >= CONVINCING) {
+          moreThreads.countDown();
+        }
       }
     }
 

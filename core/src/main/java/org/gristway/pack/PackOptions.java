@@ -26,8 +26,8 @@ public record PackOptions(
   /** 64 MiB: large enough for any storage to stream, small enough to copy and replace one. */
   public static final long DEFAULT_CHUNK_SIZE = 64 << 20;
 
-  /** Small files are read one after the other by each thread; more threads keep a disk busier. */
-  public static final int DEFAULT_THREADS = 8;
+  /** Each waits for one small file at a time; those a fast storage does not need stay idle. */
+  public static final int DEFAULT_THREADS = 32;
 
   private static final long MIN_CHUNK_SIZE = 64 << 10;
   private static final long MAX_CHUNK_SIZE = 1 << 30;

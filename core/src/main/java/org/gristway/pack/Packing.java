@@ -1,6 +1,8 @@
 package org.gristway.pack;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -11,6 +13,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.zip.CRC32C;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.chunk.ChunkHeader;
@@ -185,7 +188,9 @@ final class Packing {
     progress.begin("placing", Progress.Unit.SAMPLES, listed());
     MessageDigest digest = sha256();
     RecordBuffer record = new RecordBuffer();
-    record.putNumber(options.seed()).putNumber(options.chunkSize());
+    CRC32C checksum = new CRC32C(); // of all so far, noted after every sample
+    ByteBuffer identity = ByteBuffer.allocate(4096).order(ByteOrder.LITTLE_ENDIAN);
+    identity.putLong(options.seed()).putLong(options.chunkSize());
     long start = mix(options.seed() + version);
     long ordinal = 0;
     try (LabelNumbers labels = new LabelNumbers(room, existing, classes)) {
@@ -199,12 +204,16 @@ final class Packing {
             int label = label(sample, labels);
             long place = placement.count();
             placement.add(sample, label, options.keepOrder() ? place : mix(start + place));
-            record.putBytes(sample.key()).putNumber(label);
+            record.clear().putBytes(sample.key()).putNumber(label);
             for (int i = 0; i < sample.lengths().length; i++) {
               record.putNumber(sample.lengths()[i]);
             }
-            digest.update(record.array(), record.offset(), record.length());
-            record.clear();
+            checksum.update(record.array(), record.offset(), record.length());
+            if (identity.remaining() < Long.BYTES) {
+              digest.update(identity.flip());
+              identity.clear();
+            }
+            identity.putInt((int) checksum.getValue());
             progress.advance(1);
           }
         }
@@ -213,6 +222,7 @@ final class Packing {
     if (placement.count() == 0) {
       throw Failure.damaged("not one file could be read; nothing was published");
     }
+    digest.update(identity.flip());
     return existing == null ? DatasetId.of(digest.digest()) : existing.datasetId();
   }
 
@@ -295,7 +305,12 @@ final class Packing {
     List<ChunkHeader> chunks = placement.chunks();
     long bytes = chunks.stream().mapToLong(ChunkHeader::fileBytes).sum();
     progress.begin("writing to disk", Progress.Unit.BYTES, bytes);
-    writeTables(placement, files, snapshot);
+    // The disk takes the data while the tables are being made of what is known now.
+    try (Meanwhile data =
+        new Meanwhile(() -> files.sync(options.threads(), Progress.NONE, stopped))) {
+      writeTables(placement, files, snapshot);
+      data.join();
+    }
     files.sync(options.threads(), progress, stopped);
     checkStopped();
     snapshot.finish();

@@ -19,6 +19,7 @@ import org.gristway.chunk.SampleEntry;
 import org.gristway.os.NativeFile;
 import org.gristway.pack.ListedSample.ShapeBook;
 import org.gristway.spool.RecordBuffer;
+import org.gristway.spool.Reordering;
 import org.gristway.spool.SortedSpool;
 
 /**
@@ -31,7 +32,7 @@ import org.gristway.spool.SortedSpool;
  */
 final class Placement implements AutoCloseable {
 
-  // u32 chunk, u32 id, u64 offset from the start of data, u32 checksum once it is known
+  // u32 rank in the order of the chunks, u32 chunk, u64 offset in its data, u32 checksum once known
   private static final int RECORD = 20;
 
   private final long chunkSize;
@@ -127,9 +128,7 @@ final class Placement implements AutoCloseable {
           "a dataset holds at most %d samples; make several", ChunkFormat.MAX_SAMPLES);
     }
     List<ChunkHeader> cut = new ArrayList<>();
-    // From the order of the chunks back to source order by a sort, not by random writes: those
-    // would fetch a page from the disk for every sample once there are more than memory holds.
-    try (SortedSpool back = new SortedSpool(scratch.resolve("back"))) {
+    try (Reordering back = new Reordering(scratch.resolve("back"), count)) {
       Cursor cursor = inChunkOrder();
       Growing chunk = new Growing();
       long first = firstSample;
@@ -140,17 +139,16 @@ final class Placement implements AutoCloseable {
           first += chunk.samples;
           chunk = new Growing();
         }
-        record.clear().putNumber(cut.size()).putNumber(firstSample + i).putNumber(chunk.data);
-        back.add(key.clear().putSortable(cursor.ordinal), record);
+        back.put(cursor.ordinal, (long) cut.size() << 32 | i, chunk.data);
         chunk.add(sample);
       }
       cut.add(chunk.header(dataset, version, firstChunk + cut.size(), first, true));
-      writePlaces(back.sorted());
+      writePlaces(back.inOrder());
     }
     chunks = List.copyOf(cut);
   }
 
-  private void writePlaces(SortedSpool.Cursor cursor) throws IOException {
+  private void writePlaces(Reordering.Cursor cursor) throws IOException {
     Path path = scratch.resolve("places");
     try (NativeFile file = NativeFile.create(path)) {
       file.allocate(count * RECORD);
@@ -160,10 +158,8 @@ final class Placement implements AutoCloseable {
       places = channel.map(FileChannel.MapMode.READ_WRITE, 0, count * RECORD, arena);
     }
     for (long at = 0; cursor.next(); at += RECORD) {
-      RecordBuffer from = cursor.payload();
-      LittleEndian.putInt(places, at, (int) from.takeNumber());
-      LittleEndian.putInt(places, at + 4, (int) from.takeNumber());
-      LittleEndian.putLong(places, at + 8, from.takeNumber());
+      LittleEndian.putLong(places, at, cursor.first());
+      LittleEndian.putLong(places, at + 8, cursor.second());
     }
   }
 
@@ -205,7 +201,7 @@ final class Placement implements AutoCloseable {
 
   /** Which of {@link #chunks()} a sample, counted in source order, goes to. */
   int chunk(long ordinal) {
-    return LittleEndian.getInt(places, ordinal * RECORD);
+    return LittleEndian.getInt(places, ordinal * RECORD + 4);
   }
 
   /** Where in its chunk's file a sample goes. */
@@ -221,27 +217,27 @@ final class Placement implements AutoCloseable {
 
   /** Steps through the checksums in the order of the chunks. */
   final class Checksums implements AutoCloseable {
-    private final SortedSpool byId = new SortedSpool(scratch.resolve("checksums"));
-    private final SortedSpool.Cursor sorted;
+    private final Reordering reordering = new Reordering(scratch.resolve("checksums"), count);
+    private final Reordering.Cursor sorted;
 
     private Checksums() throws IOException {
       for (long at = 0; at < count * RECORD; at += RECORD) {
-        record.clear().putNumber(LittleEndian.getUnsignedInt(places, at + 16));
-        byId.add(key.clear().putSortable(LittleEndian.getUnsignedInt(places, at + 4)), record);
+        long rank = LittleEndian.getUnsignedInt(places, at);
+        reordering.put(rank, LittleEndian.getUnsignedInt(places, at + 16), 0);
       }
-      this.sorted = byId.sorted();
+      this.sorted = reordering.inOrder();
     }
 
     int next() throws IOException {
       if (!sorted.next()) {
         throw new IllegalStateException("there are no more samples");
       }
-      return (int) sorted.payload().takeNumber();
+      return (int) sorted.first();
     }
 
     @Override
     public void close() throws IOException {
-      byId.close();
+      reordering.close();
     }
   }
 

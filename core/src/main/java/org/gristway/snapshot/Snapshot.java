@@ -140,13 +140,17 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return file.asSlice(offset, length);
   }
 
+  /** The common case, one block that has passed, is small enough to vanish in its callers. */
   private void ensureChecked(long offset, long length) {
     long first = offset >>> BLOCK_SHIFT;
     long last = (offset + length - 1) >>> BLOCK_SHIFT;
-    if (checked.get(ValueLayout.JAVA_BYTE, first) == 0) {
-      check(first);
+    if (first != last || checked.get(ValueLayout.JAVA_BYTE, first) == 0) {
+      checkAll(first, last);
     }
-    for (long block = first + 1; block <= last; block++) {
+  }
+
+  private void checkAll(long first, long last) {
+    for (long block = first; block <= last; block++) {
       if (checked.get(ValueLayout.JAVA_BYTE, block) == 0) {
         check(block);
       }

@@ -71,6 +71,36 @@ public final class RecordBuffer {
     return this;
   }
 
+  /** Another record, after its length. */
+  RecordBuffer putBytes(RecordBuffer record) {
+    putNumber(record.length());
+    reserve(record.length());
+    System.arraycopy(record.bytes, record.start, bytes, end, record.length());
+    end += record.length();
+    return this;
+  }
+
+  /** Gives its memory back. */
+  void free() {
+    clear();
+    bytes = new byte[0];
+  }
+
+  /** Where in {@link #array()} the next thing to read is. */
+  int position() {
+    return position;
+  }
+
+  /** True if a number ends within these bytes. */
+  static boolean isWholeNumber(byte[] bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (bytes[i] >= 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Eight bytes, highest first: compares as bytes the way the (unsigned) numbers compare. */
   public RecordBuffer putSortable(long value) {
     reserve(8);

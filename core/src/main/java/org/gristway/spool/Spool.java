@@ -1,11 +1,9 @@
 package org.gristway.spool;
 
-import java.io.BufferedInputStream;
-import java.io.BufferedOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.gristway.Failure;
@@ -14,13 +12,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * A file of records, written once from front to back and then read from front to back as often as
  * needed. One thread writes; afterwards each {@link Reader} belongs to one thread at a time.
+ *
+ * <p>A file is made when the first record comes, and a buffer is held only while writing: there may
+ * be thousands of spools.
  */
 public final class Spool implements AutoCloseable {
 
   private static final int BUFFER = 1 << 15;
 
   private final Path path;
-  private @Nullable DataOutputStream out; // there may be thousands of spools: only while writing
+  private @Nullable OutputStream out;
+  private final RecordBuffer buffer = new RecordBuffer();
   private long count;
 
   public Spool(Path path) {
@@ -28,15 +30,22 @@ public final class Spool implements AutoCloseable {
   }
 
   public void add(RecordBuffer record) {
+    buffer.putBytes(record);
+    count++;
+    if (buffer.length() >= BUFFER) {
+      flush();
+    }
+  }
+
+  private void flush() {
     try {
-      DataOutputStream to = out;
+      OutputStream to = out;
       if (to == null) {
-        to = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(path), BUFFER));
+        to = Files.newOutputStream(path);
         out = to;
       }
-      to.writeInt(record.length());
-      to.write(record.array(), record.offset(), record.length());
-      count++;
+      to.write(buffer.array(), buffer.offset(), buffer.length());
+      buffer.clear();
     } catch (IOException failed) {
       throw Failure.io("write " + path, failed);
     }
@@ -50,6 +59,10 @@ public final class Spool implements AutoCloseable {
   /** Ends writing. */
   @Override
   public void close() {
+    if (buffer.length() > 0) {
+      flush();
+    }
+    buffer.free();
     try {
       if (out != null) {
         out.close();
@@ -71,13 +84,17 @@ public final class Spool implements AutoCloseable {
 
   /** Reads the records in the order in which they were written. */
   public static final class Reader implements AutoCloseable {
-    private final DataInputStream in;
+    private final InputStream in;
     private final RecordBuffer record = new RecordBuffer();
-    private byte[] bytes = new byte[256];
+    private final RecordBuffer length = new RecordBuffer();
+    private byte[] bytes;
+    private int position;
+    private int filled;
     private long left;
 
     private Reader(InputStream in, long count) {
-      this.in = new DataInputStream(new BufferedInputStream(in, BUFFER));
+      this.in = in;
+      this.bytes = new byte[count == 0 ? 0 : BUFFER];
       this.left = count;
     }
 
@@ -88,12 +105,36 @@ public final class Spool implements AutoCloseable {
     /** The next record; valid until the following call. */
     public RecordBuffer next() throws IOException {
       left--;
-      int length = in.readInt();
-      if (bytes.length < length) {
-        bytes = new byte[Math.max(length, 2 * bytes.length)];
+      fill(1);
+      while (!RecordBuffer.isWholeNumber(bytes, position, filled)) {
+        fill(filled - position + 1);
       }
-      in.readFully(bytes, 0, length);
-      return record.wrap(bytes, 0, length);
+      length.wrap(bytes, position, filled - position);
+      int size = (int) length.takeNumber();
+      position = length.position();
+      fill(size);
+      record.wrap(bytes, position, size);
+      position += size;
+      return record;
+    }
+
+    /** Makes at least so many bytes available. */
+    private void fill(int wanted) throws IOException {
+      if (filled - position >= wanted) {
+        return;
+      }
+      byte[] target = wanted > bytes.length ? new byte[2 * wanted] : bytes;
+      System.arraycopy(bytes, position, target, 0, filled - position);
+      bytes = target;
+      filled -= position;
+      position = 0;
+      while (filled < wanted) {
+        int count = in.read(bytes, filled, bytes.length - filled);
+        if (count < 0) {
+          throw new EOFException("a spool ends inside a record");
+        }
+        filled += count;
+      }
     }
 
     @Override
