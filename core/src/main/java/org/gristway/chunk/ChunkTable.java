@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
  * A chunk's table, read and checked: its samples' entries in the order of their bytes.
  *
  * <p>Reading allocates at most {@link ChunkFormat#MAX_TABLE_BYTES} and accepts nothing that its
- * checksums or its own numbers contradict; everything after that is safe to use. Immutable.
+ * checksums or its own numbers contradict; what is wrong with a single key is told by {@link
+ * #sample}. Immutable.
  */
 public final class ChunkTable {
 
@@ -107,10 +108,27 @@ public final class ChunkTable {
     return LittleEndian.getInt(table, entry(index) + 12);
   }
 
-  /** The sample's entry. */
+  public int label(int index) {
+    return LittleEndian.getInt(table, entry(index) + 16);
+  }
+
+  public Shape shape(int index) {
+    return shapes.get(LittleEndian.getShort(table, entry(index) + 20));
+  }
+
+  /** All samples' keys and part ends, as a snapshot has them too. */
+  public MemorySegment names() {
+    return table.asSlice(names, header.nameBytes());
+  }
+
+  /**
+   * The sample's entry.
+   *
+   * @throws Failure if its key is no key, or its parts overlap
+   */
   public SampleEntry sample(int index) {
     long entry = entry(index);
-    Shape shape = shapes.get(LittleEndian.getShort(table, entry + 20));
+    Shape shape = shape(index);
     long name = names + nameStart(index);
     int keyBytes = (int) (nameEnd(index) - nameStart(index)) - 8 * (shape.size() - 1);
     byte[] key = table.asSlice(name, keyBytes).toArray(ValueLayout.JAVA_BYTE);
@@ -119,11 +137,15 @@ public final class ChunkTable {
       partEnds[i] = LittleEndian.getLong(table, name + keyBytes + 8L * i);
     }
     partEnds[partEnds.length - 1] = end(index) - start(index);
+    String fault = partsOrKeyFault(key, partEnds);
+    if (fault != null) {
+      throw damaged(index, fault);
+    }
     return new SampleEntry(
         key,
         shape,
         partEnds,
-        LittleEndian.getInt(table, entry + 16),
+        label(index),
         (LittleEndian.getShort(table, entry + 22) & NAMED) != 0,
         checksum(index));
   }
@@ -190,7 +212,7 @@ public final class ChunkTable {
     for (int i = 0; i < sampleCount(); i++) {
       String fault = entryFault(i, dataEnd, nameEnd);
       if (fault != null) {
-        throw Failure.damaged("%s is damaged: entry %d of its table: %s", where, i, fault);
+        throw damaged(i, fault);
       }
       dataEnd = end(i);
       nameEnd = nameEnd(i);
@@ -211,22 +233,29 @@ public final class ChunkTable {
     if (shape >= shapes.size()) {
       return "it has an unknown shape";
     }
-    if (LittleEndian.getInt(table, entry(index) + 16) < SampleEntry.NO_LABEL) {
+    if (label(index) < SampleEntry.NO_LABEL) {
       return "its label is below -1";
     }
     if (nameEnd(index) - nameStart <= 8L * (shapes.get(shape).size() - 1)) {
       return "it has no key";
     }
-    SampleEntry sample = sample(index);
+    return null;
+  }
+
+  private @Nullable String partsOrKeyFault(byte[] key, long[] partEnds) {
     long last = 0;
-    for (long end : sample.partEnds()) {
+    for (long end : partEnds) {
       if (end < last) {
         return "its parts overlap";
       }
       last = end;
     }
-    String fault = Key.fault(sample.key());
+    String fault = Key.fault(key);
     return fault == null ? null : "its key is not one: " + fault;
+  }
+
+  private Failure damaged(int index, String fault) {
+    return Failure.damaged("%s is damaged: entry %d of its table: %s", where, index, fault);
   }
 
   /** Numbers the shapes of a chunk or snapshot in the order in which they are first met. */

@@ -6,18 +6,17 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.chunk.ChunkTable;
 import org.gristway.chunk.FolderChunkStore;
-import org.gristway.chunk.SampleEntry;
 import org.gristway.os.NativeFile;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +38,7 @@ public final class Verifier {
    */
   public record Report(long chunks, long samples, long bytes, List<String> faults) {}
 
-  private static final int THREADS = 4;
+  private static final int THREADS = 8;
   private static final int PIECE = 4 << 20;
 
   /** So many damaged samples of a chunk are named; a whole disk of zeros fits in memory then. */
@@ -65,14 +64,22 @@ public final class Verifier {
     List<Snapshot> sound = verifySnapshots();
     try {
       Snapshot newest = sound.isEmpty() ? null : sound.getLast();
-      if (newest == null) {
-        attempt(() -> ChunkList.read(folder));
-      } else {
-        sound.forEach(older -> attempt(() -> compare(older, newest)));
-      }
+      List<Task> tasks = new ArrayList<>();
       SortedSet<Integer> chunks = chunks(newest);
+      for (int chunk : chunks) {
+        tasks.add(buffer -> verifyChunk(chunk, newest, buffer));
+      }
+      if (newest == null) {
+        tasks.add(_ -> ChunkList.read(folder));
+      } else {
+        tasks.addAll(verifications(newest));
+        for (Snapshot older : sound.subList(0, sound.size() - 1)) {
+          tasks.add(_ -> checkOlder(older, newest));
+          tasks.addAll(verifications(older));
+        }
+      }
       progress.begin("verifying", Progress.Unit.BYTES, totalBytes(chunks));
-      verifyChunks(List.copyOf(chunks), newest);
+      verifyAll(tasks);
       progress.end();
       List<String> sorted = new ArrayList<>(faults);
       sorted.sort(null);
@@ -99,8 +106,19 @@ public final class Verifier {
     return chunks;
   }
 
+  /** The records of a snapshot, a chunk's worth at a time. */
+  private static List<Task> verifications(Snapshot snapshot) {
+    List<Task> tasks = new ArrayList<>();
+    for (int chunk = 0; chunk < snapshot.chunkCount(); chunk++) {
+      long from = snapshot.firstSample(chunk);
+      long to = snapshot.firstSample(chunk + 1);
+      tasks.add(_ -> snapshot.verifySamples(from, to));
+    }
+    return tasks;
+  }
+
   /** A version holds all chunks of the versions before it. */
-  private void compare(Snapshot older, Snapshot newest) {
+  private void checkOlder(Snapshot older, Snapshot newest) {
     boolean fits =
         older.datasetId().equals(newest.datasetId()) && older.chunkCount() <= newest.chunkCount();
     for (int chunk = 0; fits && chunk < older.chunkCount(); chunk++) {
@@ -150,10 +168,10 @@ public final class Verifier {
 
   private @Nullable Snapshot openSound(Path path, int version) {
     try {
-      forget(path);
+      readAnew(path);
       Snapshot snapshot = Snapshot.open(path);
       try {
-        snapshot.verify();
+        snapshot.verifyBlocks();
         if (snapshot.version() != version) {
           throw Failure.damaged("%s holds version %d", path, snapshot.version());
         }
@@ -168,9 +186,11 @@ public final class Verifier {
     }
   }
 
-  private static void forget(Path path) {
+  /** Has a file that will be mapped read from the disk, in large pieces. */
+  private static void readAnew(Path path) {
     try (NativeFile file = NativeFile.openToRead(path)) {
       file.forget();
+      file.readAhead();
     } catch (IOException failed) {
       throw Failure.io("open " + path, failed);
     }
@@ -193,19 +213,25 @@ public final class Verifier {
   }
 
   /** Several threads, a chunk each at a time: that is what keeps several reads under way. */
-  private void verifyChunks(List<Integer> chunks, @Nullable Snapshot snapshot) {
-    AtomicLong next = new AtomicLong();
-    Runnable work =
+  private void verifyAll(List<Task> tasks) {
+    AtomicInteger next = new AtomicInteger();
+    Workers.run(
+        "verify",
+        Math.min(THREADS, tasks.size()),
         () -> {
           try (Arena arena = Arena.ofConfined()) {
             MemorySegment buffer = arena.allocate(PIECE, NativeFile.DIRECT_ALIGNMENT);
-            for (long i = next.getAndIncrement(); i < chunks.size(); i = next.getAndIncrement()) {
-              int chunk = chunks.get((int) i);
-              attempt(() -> verifyChunk(chunk, snapshot, buffer));
+            for (int i = next.getAndIncrement(); i < tasks.size(); i = next.getAndIncrement()) {
+              Task task = tasks.get(i);
+              attempt(() -> task.run(buffer));
             }
           }
-        };
-    Workers.run("verify", Math.min(THREADS, chunks.size()), work);
+        });
+  }
+
+  /** A piece of the work that may find a fault. */
+  private interface Task {
+    void run(MemorySegment buffer);
   }
 
   private void verifyChunk(int chunk, @Nullable Snapshot snapshot, MemorySegment buffer) {
@@ -219,35 +245,14 @@ public final class Verifier {
         file.forget();
         table = ChunkTable.read(file, arena);
       }
-      if (snapshot != null && chunk < snapshot.chunkCount()) {
-        compare(path, chunk, table, snapshot);
+      if (snapshot != null && chunk < snapshot.chunkCount() && !snapshot.agreesWith(table)) {
+        throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
       }
       try (NativeFile file = NativeFile.openDirect(path)) {
         verifyData(file, table, buffer);
       }
     } catch (IOException failed) {
       throw Failure.io("read " + path, failed);
-    }
-  }
-
-  /** Holds the table against the snapshot: both must tell the same of every sample. */
-  private static void compare(Path path, int chunk, ChunkTable table, Snapshot snapshot) {
-    if (table.headerChecksum() != snapshot.chunkHeaderChecksum(chunk)) {
-      throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
-    }
-    long first = snapshot.firstSample(chunk);
-    if (snapshot.firstSample(chunk + 1) - first != table.sampleCount()) {
-      throw Failure.damaged("%s and its snapshot disagree on its number of samples", path);
-    }
-    for (int i = 0; i < table.sampleCount(); i++) {
-      SampleEntry one = table.sample(i);
-      SampleEntry other = snapshot.entry(first + i);
-      if (one.checksum() != other.checksum()
-          || one.label() != other.label()
-          || !Arrays.equals(one.partEnds(), other.partEnds())
-          || !Arrays.equals(one.key(), other.key())) {
-        throw Failure.damaged("%s and its snapshot disagree on '%s'", path, one.keyText());
-      }
     }
   }
 

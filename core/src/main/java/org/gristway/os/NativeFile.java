@@ -105,9 +105,14 @@ public final class NativeFile implements AutoCloseable {
     }
   }
 
+  /** Has the whole file read into the page cache, without waiting for it. */
+  public void readAhead() {
+    Posix.advise(fd, Posix.WILL_NEED);
+  }
+
   /** Lets what is read next come from the disk, not from the page cache, as far as possible. */
   public void forget() {
-    Posix.forget(fd);
+    Posix.advise(fd, Posix.DONT_NEED);
   }
 
   private void fillWithZeros(long size) throws IOException {

@@ -48,6 +48,12 @@ public final class Posix {
 
   private static final int DIRECTORY = ARM ? 0x4000 : 0x10000;
 
+  /** Advice: read all of it ahead. */
+  public static final int WILL_NEED = 3;
+
+  /** Advice: take its pages out of the page cache, where nobody has them mapped or changed. */
+  public static final int DONT_NEED = 4;
+
   private static final int HERE = -100; // AT_FDCWD
   private static final int NO_FOLLOW = 0x100; // AT_SYMLINK_NOFOLLOW
   private static final int EMPTY_PATH = 0x1000; // AT_EMPTY_PATH
@@ -255,10 +261,10 @@ public final class Posix {
         });
   }
 
-  /** Takes the file's pages out of the page cache, where nobody has them mapped or changed. */
-  public static void forget(int fd) {
+  /** Tells what is going to be done with the file's pages in the page cache. */
+  public static void advise(int fd, int advice) {
     try {
-      int unused = (int) FADVISE.invokeExact(SCRATCH.get().state, fd, 0L, 0L, 4); // DONTNEED
+      int unused = (int) FADVISE.invokeExact(SCRATCH.get().state, fd, 0L, 0L, advice);
     } catch (Throwable thrown) {
       throw unexpected(thrown);
     }

@@ -43,6 +43,8 @@ import org.gristway.snapshot.SnapshotFormat.LabelKind;
  */
 public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
+  private static final long FIND_EVERY = 32;
+
   private final String where;
   private final Arena arena;
   private final MemorySegment file;
@@ -109,17 +111,61 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** Checks every block, and that every record agrees with its neighbours. */
   public void verify() {
+    verifyBlocks();
+    verifySamples(0, sampleCount());
+  }
+
+  /** Checks every block, and that the chunks add up to the samples. */
+  public void verifyBlocks() {
     for (long block = 0; block < SnapshotFormat.blocks(header.checksumsAt()); block++) {
       check(block);
     }
     checkChunks();
-    for (long id = 0; id < sampleCount(); id++) {
-      SampleEntry entry = entry(id);
+  }
+
+  /**
+   * Checks that the records of some samples make sense, and that a few of their keys are found: the
+   * index has passed its checksums, and looking for all would take longer than reading the data.
+   */
+  public void verifySamples(long from, long to) {
+    for (long id = from; id < to; id++) {
       location(id);
-      if (find(entry.key()) != id) {
-        throw SnapshotFormat.damaged(where, "its index does not find '" + entry.keyText() + "'");
+      if (shape(id).size() > 1) {
+        partEnds(id);
+      }
+      if (id % FIND_EVERY == 0 && find(keyBytes(id)) != id) {
+        throw SnapshotFormat.damaged(where, "its index does not find '" + key(id) + "'");
       }
     }
+  }
+
+  /** True if a chunk's table tells the same of every sample as this snapshot. */
+  public boolean agreesWith(ChunkTable table) {
+    int chunk = table.header().number();
+    long first = firstSample(chunk);
+    int count = table.sampleCount();
+    if (firstSample(chunk + 1) - first != count
+        || table.headerChecksum() != chunkHeaderChecksum(chunk)) {
+      return false;
+    }
+    // Names stand in both in the same order and form.
+    long start = nameStart(first);
+    long length = nameStart(first + count) - start;
+    if (length != table.names().byteSize()
+        || start + length > header.nameBytes()
+        || touch(header.namesAt() + start, length).mismatch(table.names()) != -1) {
+      return false;
+    }
+    for (int i = 0; i < count; i++) {
+      long id = first + i;
+      if (length(id) != table.end(i) - table.start(i)
+          || checksum(id) != table.checksum(i)
+          || label(id) != table.label(i)
+          || !shape(id).equals(table.shape(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void checkChunks() {
