@@ -74,7 +74,9 @@ final class VerifyBenchmark implements Main.Benchmark {
             "--iodepth=8",
             "--file_service_type=sequential",
             "--output-format=json",
-            "--filename=" + String.join(":", chunks.stream().map(Path::toString).toList()));
+            "--directory=" + chunks.getFirst().getParent(),
+            "--filename="
+                + String.join(":", chunks.stream().map(path -> "" + path.getFileName()).toList()));
     Matcher matcher = RATE.matcher(report);
     if (!matcher.find()) {
       throw new IOException("fio reported no rate: " + report);

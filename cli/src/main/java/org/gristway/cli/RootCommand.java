@@ -20,7 +20,7 @@ import picocli.CommandLine.ParseResult;
     versionProvider = RootCommand.ManifestVersion.class,
     synopsisSubcommandLabel = "COMMAND",
     commandListHeading = "%nCommands:%n",
-    description = "Packs small files into checksummed chunks and feeds them to training jobs.",
+    description = "Packs small files into large checksummed chunks, and reads them back, verified.",
     footer = {
       "",
       "'gristway COMMAND --help' tells more of each. Sizes are written as 64KiB, 64MiB or 1GiB.",

@@ -64,22 +64,21 @@ public final class Verifier {
     List<Snapshot> sound = verifySnapshots();
     try {
       Snapshot newest = sound.isEmpty() ? null : sound.getLast();
-      List<Task> tasks = new ArrayList<>();
       SortedSet<Integer> chunks = chunks(newest);
+      List<Task> reading = new ArrayList<>();
       for (int chunk : chunks) {
-        tasks.add(buffer -> verifyChunk(chunk, newest, buffer));
+        reading.add(buffer -> verifyChunk(chunk, newest, buffer));
       }
+      List<Task> checking = new ArrayList<>();
       if (newest == null) {
-        tasks.add(_ -> ChunkList.read(folder));
-      } else {
-        tasks.addAll(verifications(newest));
-        for (Snapshot older : sound.subList(0, sound.size() - 1)) {
-          tasks.add(_ -> checkOlder(older, newest));
-          tasks.addAll(verifications(older));
-        }
+        checking.add(_ -> ChunkList.read(folder));
+      }
+      for (Snapshot snapshot : sound) {
+        checking.add(_ -> compare(snapshot, sound.getLast()));
+        checking.addAll(verifications(snapshot));
       }
       progress.begin("verifying", Progress.Unit.BYTES, totalBytes(chunks));
-      verifyAll(tasks);
+      verifyAll(alternating(reading, checking));
       progress.end();
       List<String> sorted = new ArrayList<>(faults);
       sorted.sort(null);
@@ -106,6 +105,17 @@ public final class Verifier {
     return chunks;
   }
 
+  /** Some threads check while others wait for the disk. */
+  private static List<Task> alternating(List<Task> reading, List<Task> checking) {
+    List<Task> tasks = new ArrayList<>();
+    for (int i = 0; i < Math.max(reading.size(), checking.size()); i++) {
+      tasks.addAll(reading.subList(Math.min(i, reading.size()), Math.min(i + 1, reading.size())));
+      tasks.addAll(
+          checking.subList(Math.min(i, checking.size()), Math.min(i + 1, checking.size())));
+    }
+    return tasks;
+  }
+
   /** The records of a snapshot, a chunk's worth at a time. */
   private static List<Task> verifications(Snapshot snapshot) {
     List<Task> tasks = new ArrayList<>();
@@ -118,7 +128,7 @@ public final class Verifier {
   }
 
   /** A version holds all chunks of the versions before it. */
-  private void checkOlder(Snapshot older, Snapshot newest) {
+  private void compare(Snapshot older, Snapshot newest) {
     boolean fits =
         older.datasetId().equals(newest.datasetId()) && older.chunkCount() <= newest.chunkCount();
     for (int chunk = 0; fits && chunk < older.chunkCount(); chunk++) {
@@ -245,7 +255,7 @@ public final class Verifier {
         file.forget();
         table = ChunkTable.read(file, arena);
       }
-      if (snapshot != null && chunk < snapshot.chunkCount() && !snapshot.agreesWith(table)) {
+      if (snapshot != null && chunk < snapshot.chunkCount() && !snapshot.agreesWith(chunk, table)) {
         throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
       }
       try (NativeFile file = NativeFile.openDirect(path)) {

@@ -110,7 +110,8 @@ final class TarSource implements Source {
         file.close();
         throw Failure.damaged("%s is not a gzip file, or is cut off", path);
       }
-      this.tar = new TarArchiveInputStream(in, 20 * BLOCK, BLOCK, "UTF-8");
+      // With larger blocks it would skip what follows the end within the last one, unseen.
+      this.tar = new TarArchiveInputStream(in, BLOCK, BLOCK, "UTF-8");
     }
 
     @Nullable TarArchiveEntry next() throws IOException {

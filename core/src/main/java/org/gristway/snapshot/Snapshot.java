@@ -139,9 +139,8 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     }
   }
 
-  /** True if a chunk's table tells the same of every sample as this snapshot. */
-  public boolean agreesWith(ChunkTable table) {
-    int chunk = table.header().number();
+  /** True if a table is this chunk's, and tells the same of every sample as this snapshot. */
+  public boolean agreesWith(int chunk, ChunkTable table) {
     long first = firstSample(chunk);
     int count = table.sampleCount();
     if (firstSample(chunk + 1) - first != count

@@ -221,6 +221,57 @@ class DamageTest {
   }
 
   @Test
+  void chunks_of_a_lost_newest_snapshot_are_told_and_kept() throws IOException {
+    Files.delete(dataset.resolve("snapshot-000002.gws"));
+    assertThat(faults()).singleElement().asString().contains("no snapshot names it", "rebuild");
+    Path more = Trees.write(Trees.of("more.txt", "more"), folder.resolve("more"));
+    assertFails(Kind.DAMAGED, () -> Packs.append(more, dataset), "no snapshot names it", "rebuild");
+    Rebuilder.rebuild(dataset, Progress.NONE);
+    assertThat(faults()).isEmpty();
+  }
+
+  @Test
+  void chunks_of_a_damaged_newest_snapshot_are_verified_all_the_same() {
+    byte[] snapshot = files.get("snapshot-000002.gws").clone();
+    snapshot[20] ^= 1;
+    write("snapshot-000002.gws", snapshot);
+    String last =
+        files.keySet().stream().filter(name -> name.endsWith(".gwc")).sorted().toList().getLast();
+    byte[] chunk = files.get(last).clone();
+    chunk[4096] ^= 1;
+    write(last, chunk);
+    assertThat(faults()).hasSize(2).anyMatch(line -> line.contains(last));
+  }
+
+  @Test
+  void an_older_snapshot_of_another_dataset_is_found() throws IOException {
+    SortedMap<String, byte[]> other = Trees.read(folder.resolve("source"));
+    other.values().forEach(bytes -> Arrays.fill(bytes, (byte) 'x'));
+    Path impostor = folder.resolve("impostor");
+    Path source = Trees.write(other, folder.resolve("other"));
+    Packs.pack(List.of(source), impostor, Packs.SMALL_CHUNKS.withStemParts(true));
+    write("snapshot-000001.gws", Files.readAllBytes(impostor.resolve("snapshot-000001.gws")));
+    assertThat(faults())
+        .singleElement()
+        .asString()
+        .contains("snapshot-000001.gws", "another dataset");
+  }
+
+  @Test
+  void a_chunk_of_another_dataset_is_known_without_any_snapshot() throws IOException {
+    SortedMap<String, byte[]> other = Trees.read(folder.resolve("source"));
+    other.values().forEach(bytes -> Arrays.fill(bytes, (byte) 'x')); // same names and lengths
+    Path impostor = folder.resolve("impostor");
+    Path source = Trees.write(other, folder.resolve("other"));
+    Packs.pack(List.of(source), impostor, Packs.SMALL_CHUNKS.withStemParts(true));
+    write("chunk-000001.gwc", Files.readAllBytes(impostor.resolve("chunk-000001.gwc")));
+    Files.delete(dataset.resolve("snapshot-000001.gws"));
+    Files.delete(dataset.resolve("snapshot-000002.gws"));
+    assertFails(
+        Kind.DAMAGED, () -> Rebuilder.rebuild(dataset, Progress.NONE), "chunk-00000", "not");
+  }
+
+  @Test
   void a_chunk_of_another_dataset_is_found_and_never_read() throws IOException {
     SortedMap<String, byte[]> other = Trees.read(folder.resolve("source"));
     other.values().forEach(bytes -> Arrays.fill(bytes, (byte) 'x')); // same names and lengths

@@ -6,6 +6,7 @@ import static org.gristway.pack.Packs.assertHolds;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.SortedMap;
+import java.util.zip.GZIPOutputStream;
 import org.gristway.Failure;
 import org.gristway.Failure.Kind;
 import org.gristway.os.Folders;
@@ -124,6 +126,54 @@ class ArchiveDamageTest {
         Kind.DAMAGED,
         () -> Packs.pack(plain.resolveSibling("plain.tgz"), folder.resolve("dataset")),
         "plain.tgz");
+  }
+
+  @Test
+  void a_tar_that_goes_on_behind_its_end_is_refused() throws IOException {
+    Path one = Trees.tar(Trees.of("a.txt", "1"), folder.resolve("one.tar"));
+    Path two = Trees.tar(Trees.of("b.txt", "2"), folder.resolve("two.tar"));
+    byte[] both = Files.readAllBytes(one);
+    int front = both.length;
+    both = Arrays.copyOf(both, front + (int) Files.size(two));
+    System.arraycopy(Files.readAllBytes(two), 0, both, front, both.length - front);
+    Path tar = folder.resolve("both.tar");
+    Files.write(tar, both);
+    assertFails(Kind.DAMAGED, () -> Packs.pack(tar, folder.resolve("out")), "both.tar", "behind");
+    Path gzip = folder.resolve("both.tar.gz");
+    try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(gzip))) {
+      out.write(both);
+    }
+    assertFails(Kind.DAMAGED, () -> Packs.pack(gzip, folder.resolve("out")), "both.tar.gz");
+  }
+
+  @Test
+  void a_compressed_tar_without_its_end_or_with_something_behind_it_is_refused()
+      throws IOException {
+    Path tar = Trees.tar(Trees.of("a.txt", "1".repeat(512)), folder.resolve("one.tar"));
+    byte[] whole = Files.readAllBytes(tar);
+    Path cut = folder.resolve("cut.tar.gz");
+    try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(cut))) {
+      out.write(whole, 0, 1024); // a header and its file, and no end
+    }
+    assertFails(Kind.DAMAGED, () -> Packs.pack(cut, folder.resolve("out")), "cut.tar.gz");
+    Path more = folder.resolve("more.tar.gz");
+    try (OutputStream file = Files.newOutputStream(more)) {
+      GZIPOutputStream out = new GZIPOutputStream(file);
+      out.write(whole);
+      out.finish();
+      file.write("what a damaged second member looks like".getBytes(StandardCharsets.UTF_8));
+    }
+    assertFails(Kind.DAMAGED, () -> Packs.pack(more, folder.resolve("out")), "more.tar.gz");
+  }
+
+  @Test
+  void a_zip_whose_directory_does_not_add_up_is_refused() throws IOException {
+    Path zip = Trees.zip(Trees.of("a.txt", "1", "b.txt", "2"), folder.resolve("source.zip"));
+    byte[] bytes = Files.readAllBytes(zip);
+    int end = bytes.length - 22;
+    bytes[end + 10] = 1; // says one entry where there are two
+    Files.write(zip, bytes);
+    assertFails(Kind.DAMAGED, () -> Packs.pack(zip, folder.resolve("out")), "source.zip");
   }
 
   @Test
