@@ -174,7 +174,7 @@ final class DemoCommand implements CliCommand {
     if (!report.faults().isEmpty()) {
       throw Failure.damaged("%s", report.faults().getFirst());
     }
-    say("   every byte read past the page cache, every checksum holds");
+    say("   every byte read from the disk, every checksum holds");
     return Text.bytes(report.bytes());
   }
 
