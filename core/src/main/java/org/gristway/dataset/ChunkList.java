@@ -20,9 +20,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param headers of the chunks of all complete versions, by number
  * @param complete how many versions are complete
- * @param loose chunks behind them, of a version whose last chunk is not there
  */
-record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
+record ChunkList(List<ChunkHeader> headers, int complete) {
 
   /**
    * Reads the front of every chunk. A gap in the numbers is a missing chunk, and a failure; loose
@@ -51,11 +50,7 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
         kept = headers.size();
       }
     }
-    List<Integer> loose = new ArrayList<>();
-    for (int number = kept; number < headers.size(); number++) {
-      loose.add(number);
-    }
-    return new ChunkList(List.copyOf(headers.subList(0, kept)), complete, loose);
+    return new ChunkList(List.copyOf(headers.subList(0, kept)), complete);
   }
 
   private static @Nullable String misfit(
@@ -101,12 +96,6 @@ record ChunkList(List<ChunkHeader> headers, int complete, List<Integer> loose) {
     } catch (IOException failed) {
       throw Failure.io("read " + folder.chunk(number), failed);
     }
-  }
-
-  long samples() {
-    return headers.isEmpty()
-        ? 0
-        : headers.getLast().firstSample() + headers.getLast().sampleCount();
   }
 
   /** The chunks of all versions up to this one. */
