@@ -22,11 +22,27 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   private final Path folder;
   private final ChunkCatalog catalog;
+  private final boolean direct;
   private final ConcurrentHashMap<Integer, NativeFile> open = new ConcurrentHashMap<>();
 
+  /** Chunks read through the page cache. */
   public FolderChunkStore(Path folder, ChunkCatalog catalog) {
+    this(folder, catalog, false);
+  }
+
+  private FolderChunkStore(Path folder, ChunkCatalog catalog, boolean direct) {
     this.folder = folder;
     this.catalog = catalog;
+    this.direct = direct;
+  }
+
+  /**
+   * Chunks read past the page cache, where the file system can. Extents must then begin at a page
+   * of the file, and the memory at a page too and have room up to the end of the extent's last
+   * page.
+   */
+  public static FolderChunkStore direct(Path folder, ChunkCatalog catalog) {
+    return new FolderChunkStore(folder, catalog, true);
   }
 
   @Override
@@ -46,12 +62,19 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   private static void fill(Extent extent, MemorySegment memory, NativeFile file) {
     try {
-      file.readFully(memory, extent.length(), extent.offset());
+      if (file.read(memory, readLength(extent, file), extent.offset()) < extent.length()) {
+        throw new EOFException("the file ends before byte " + (extent.offset() + extent.length()));
+      }
     } catch (EOFException cutOff) {
       throw Failure.damaged("%s is damaged: %s", file.path(), String.valueOf(cutOff.getMessage()));
     } catch (IOException failed) {
       throw Failure.io("read " + file.path(), failed);
     }
+  }
+
+  private static long readLength(Extent extent, NativeFile file) {
+    int page = NativeFile.DIRECT_ALIGNMENT;
+    return file.isDirect() ? (extent.length() + page - 1) & -page : extent.length();
   }
 
   private NativeFile open(int chunk) {
@@ -61,7 +84,7 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
     }
     NativeFile file;
     try {
-      file = NativeFile.openToRead(path);
+      file = direct ? NativeFile.openDirect(path) : NativeFile.openToRead(path);
     } catch (IOException failed) {
       throw Failure.io("open " + path, failed);
     }
@@ -72,8 +95,8 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
             "%s is damaged: it has %d bytes and should have %d",
             path, size, catalog.chunkFileBytes(chunk));
       }
-      MemorySegment head = arena.allocate(ChunkFormat.HEADER_BYTES, 8);
-      file.readFully(head, ChunkFormat.HEADER_BYTES, 0);
+      MemorySegment head = arena.allocate(NativeFile.DIRECT_ALIGNMENT, NativeFile.DIRECT_ALIGNMENT);
+      fill(new Extent(chunk, 0, ChunkFormat.HEADER_BYTES), head, file);
       ChunkHeader.read(head, path.toString());
       if (ChunkHeader.checksumIn(head) != catalog.chunkHeaderChecksum(chunk)) {
         throw Failure.damaged("%s belongs to another dataset than its snapshot", path);

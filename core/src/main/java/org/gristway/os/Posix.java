@@ -16,10 +16,11 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
+import java.nio.charset.StandardCharsets;
 import org.gristway.Failure;
 
 /**
- * The C library's file calls, one method each, on Linux with 64-bit x86 or ARM.
+ * The C library's file and memory calls, one method each, on Linux with 64-bit x86 or ARM.
  *
  * <p>Why not the JDK's own files: millions of small files are listed, opened, read and closed at
  * about twice the JDK's rate; names that are not text keep their bytes; direct reads land in the
@@ -103,6 +104,25 @@ public final class Posix {
       call("realpath", FunctionDescriptor.of(ADDRESS, ADDRESS, ADDRESS));
   private static final MethodHandle ISATTY =
       call("isatty", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+
+  private static final MethodHandle MEMFD_CREATE =
+      call("memfd_create", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle MMAP =
+      call(
+          "mmap",
+          FunctionDescriptor.of(
+              ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
+  private static final MethodHandle MUNMAP =
+      call("munmap", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle MADVISE =
+      call("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
+
+  private static final int MAP_SHARED = 1;
+  private static final int MAP_PRIVATE = 2;
+  private static final int MAP_ANONYMOUS = 0x20;
+  private static final int READ_AND_WRITE = 3; // PROT_READ | PROT_WRITE
+  private static final int HUGE_PAGES = 14; // MADV_HUGEPAGE
+  private static final int PUNCH_HOLE = 3; // and keep the size
 
   private static final int EINTR = 4;
   private static final int PATH_MAX = 4096;
@@ -265,6 +285,77 @@ public final class Posix {
   public static void advise(int fd, int advice) {
     try {
       int unused = (int) FADVISE.invokeExact(SCRATCH.get().state, fd, 0L, 0L, advice);
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+  }
+
+  /** Gives the memory or the disk blocks of a stretch of a file back; it reads as zeros then. */
+  public static void punchHole(int fd, long offset, long length) throws PosixException {
+    simple(
+        scratch -> {
+          try {
+            return (int) FALLOCATE.invokeExact(scratch.state, fd, PUNCH_HOLE, offset, length);
+          } catch (Throwable thrown) {
+            throw unexpected(thrown);
+          }
+        });
+  }
+
+  /** Makes a file that has no name anywhere and is gone with its last descriptor and mapping. */
+  static int createMemoryFile(String name) throws PosixException {
+    Scratch scratch = SCRATCH.get();
+    MemorySegment text = scratch.path(name.getBytes(StandardCharsets.UTF_8), 0);
+    int result;
+    try {
+      result = (int) MEMFD_CREATE.invokeExact(scratch.state, text, 1); // MFD_CLOEXEC
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+    if (result < 0) {
+      throw new PosixException(scratch.errno());
+    }
+    return result;
+  }
+
+  /** Maps memory of this process alone: zeros, which cost nothing until they are touched. */
+  static MemorySegment mapPrivate(long length) throws PosixException {
+    MemorySegment mapped = map(-1, 0, length, MAP_PRIVATE | MAP_ANONYMOUS);
+    try {
+      // Fewer, larger pages: a direct read into them is one request instead of several.
+      int unused = (int) MADVISE.invokeExact(SCRATCH.get().state, mapped, length, HUGE_PAGES);
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+    return mapped;
+  }
+
+  /** Maps a stretch of a file, shared with whoever else maps it. */
+  static MemorySegment mapShared(int fd, long offset, long length) throws PosixException {
+    return map(fd, offset, length, MAP_SHARED);
+  }
+
+  private static MemorySegment map(int fd, long offset, long length, int kind)
+      throws PosixException {
+    Scratch scratch = SCRATCH.get();
+    MemorySegment result;
+    try {
+      result =
+          (MemorySegment)
+              MMAP.invokeExact(
+                  scratch.state, MemorySegment.NULL, length, READ_AND_WRITE, kind, fd, offset);
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+    if (result.address() == -1) {
+      throw new PosixException(scratch.errno());
+    }
+    return result;
+  }
+
+  static void unmap(MemorySegment mapped, long length) {
+    try {
+      int unused = (int) MUNMAP.invokeExact(SCRATCH.get().state, mapped, length);
     } catch (Throwable thrown) {
       throw unexpected(thrown);
     }

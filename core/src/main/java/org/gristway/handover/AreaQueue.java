@@ -1,0 +1,137 @@
+package org.gristway.handover;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.gristway.Failure;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whose turn each area of a rank is. An area goes round: free, then claimed by whoever builds the
+ * batch, then ready, then taken by the trainer, then released and free again.
+ *
+ * <p>Batches are taken in the order in which they are published. With no area free, building waits:
+ * that is the back-pressure of a slow trainer. Any thread may call anything.
+ */
+public final class AreaQueue {
+
+  /** In place of an area: there is none and will be none. */
+  public static final int NONE = -1;
+
+  private final int areas;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final ArrayDeque<Integer> free = new ArrayDeque<>();
+  private final ArrayDeque<Integer> ready = new ArrayDeque<>();
+  private int taken;
+  private boolean ended;
+  private @Nullable Throwable failure;
+
+  public AreaQueue(int areas) {
+    this.areas = areas;
+    for (int area = 0; area < areas; area++) {
+      free.add(area);
+    }
+  }
+
+  /** An area to build a batch in, when one is free; {@link #NONE} once the queue has ended. */
+  public int claim() throws InterruptedException {
+    lock.lock();
+    try {
+      while (free.isEmpty() && !ended) {
+        changed.await();
+      }
+      return ended ? NONE : free.remove();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Hands a claimed area, which holds a batch now, to the trainer. */
+  public void publish(int area) {
+    lock.lock();
+    try {
+      ready.add(area);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * The next batch's area, when it is ready; {@link #NONE} if the queue has ended and all that was
+   * published is taken.
+   *
+   * @throws Failure (wrong call) if the trainer holds every area, so that none can ever get ready;
+   *     or whatever ended the queue
+   */
+  public int take() throws InterruptedException {
+    lock.lock();
+    try {
+      while (ready.isEmpty() && !ended) {
+        if (taken == areas) {
+          throw Failure.wrongCall(
+              "all %d batches that the handover has room for are still in use: close a batch before"
+                  + " asking for the next, or copy what must be kept",
+              areas);
+        }
+        changed.await();
+      }
+      if (ready.isEmpty()) {
+        throwFailure();
+        return NONE;
+      }
+      taken++;
+      return ready.remove();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void throwFailure() {
+    switch (failure) {
+      case null -> {}
+      case RuntimeException known -> throw known;
+      case Error error -> throw error;
+      case Throwable other -> throw new IllegalStateException(other);
+    }
+  }
+
+  /** Gives a taken area back: its memory may be built in again. */
+  public void release(int area) {
+    lock.lock();
+    try {
+      taken--;
+      free.add(area);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** True if a batch is ready, so that taking it does not wait. */
+  public boolean isReady() {
+    lock.lock();
+    try {
+      return !ready.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Ends the queue: nothing more is claimed. Trainers get what is ready, then the failure, if any.
+   */
+  public void end(@Nullable Throwable why) {
+    lock.lock();
+    try {
+      if (!ended) {
+        ended = true;
+        failure = why;
+        changed.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+}

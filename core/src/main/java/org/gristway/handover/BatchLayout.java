@@ -1,0 +1,118 @@
+package org.gristway.handover;
+
+import java.lang.foreign.MemorySegment;
+import org.gristway.chunk.LittleEndian;
+
+/**
+ * Where things stand in the area of a batch. All numbers are little-endian.
+ *
+ * <pre>
+ *   0  epoch                     8
+ *   8  step                      8
+ *  16  rank                      4
+ *  20  places, n                 4
+ *  24  bytes used of the area    8
+ *  64  n records of 40 bytes:
+ *        offset in the area      8
+ *        length                  8
+ *        sample                  8
+ *        request                 8
+ *        label, -1 if none       4
+ *        flags                   4   1 repeat, 2 damaged
+ *      the samples' bytes, each from a multiple of 8
+ * </pre>
+ *
+ * <p>A repeat may have the offset of another record. A batch is written while nobody else knows of
+ * its area, and is complete when the area is published.
+ */
+public final class BatchLayout {
+
+  /** The place holds a sample that is due elsewhere, or was due before. */
+  public static final int REPEAT = 1;
+
+  /** It does so because the sample that was due here is damaged. */
+  public static final int DAMAGED = 2;
+
+  static final int HEADER_BYTES = 64;
+  static final int RECORD_BYTES = 40;
+  private static final int ALIGNMENT = 8;
+
+  private BatchLayout() {}
+
+  /** Where the samples' bytes begin, for a batch of so many places. */
+  public static long dataAt(int places) {
+    return HEADER_BYTES + (long) RECORD_BYTES * places;
+  }
+
+  /** Where the next sample may begin after one that ends here. */
+  public static long aligned(long end) {
+    return (end + ALIGNMENT - 1) & -ALIGNMENT;
+  }
+
+  public static void writeHeader(
+      MemorySegment area, long epoch, long step, int rank, int places, long used) {
+    LittleEndian.putLong(area, 0, epoch);
+    LittleEndian.putLong(area, 8, step);
+    LittleEndian.putInt(area, 16, rank);
+    LittleEndian.putInt(area, 20, places);
+    LittleEndian.putLong(area, 24, used);
+  }
+
+  public static void writeRecord(
+      MemorySegment area,
+      int place,
+      long offset,
+      long length,
+      long sample,
+      long request,
+      int label,
+      int flags) {
+    long at = dataAt(place);
+    LittleEndian.putLong(area, at, offset);
+    LittleEndian.putLong(area, at + 8, length);
+    LittleEndian.putLong(area, at + 16, sample);
+    LittleEndian.putLong(area, at + 24, request);
+    LittleEndian.putInt(area, at + 32, label);
+    LittleEndian.putInt(area, at + 36, flags);
+  }
+
+  public static long epoch(MemorySegment area) {
+    return LittleEndian.getLong(area, 0);
+  }
+
+  public static long step(MemorySegment area) {
+    return LittleEndian.getLong(area, 8);
+  }
+
+  public static int rank(MemorySegment area) {
+    return LittleEndian.getInt(area, 16);
+  }
+
+  public static int places(MemorySegment area) {
+    return LittleEndian.getInt(area, 20);
+  }
+
+  public static long offset(MemorySegment area, int place) {
+    return LittleEndian.getLong(area, dataAt(place));
+  }
+
+  public static long length(MemorySegment area, int place) {
+    return LittleEndian.getLong(area, dataAt(place) + 8);
+  }
+
+  public static long sample(MemorySegment area, int place) {
+    return LittleEndian.getLong(area, dataAt(place) + 16);
+  }
+
+  public static long request(MemorySegment area, int place) {
+    return LittleEndian.getLong(area, dataAt(place) + 24);
+  }
+
+  public static int label(MemorySegment area, int place) {
+    return LittleEndian.getInt(area, dataAt(place) + 32);
+  }
+
+  public static int flags(MemorySegment area, int place) {
+    return LittleEndian.getInt(area, dataAt(place) + 36);
+  }
+}

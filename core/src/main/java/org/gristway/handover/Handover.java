@@ -1,0 +1,114 @@
+package org.gristway.handover;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.gristway.Failure;
+import org.gristway.os.SharedMemory;
+
+/**
+ * The memory in which batches reach trainers: a few areas for each rank, all in one memory file
+ * that a trainer's process can map and that nothing is left of when the processes are gone.
+ *
+ * <p>An area is as large as the largest batch it has held. It belongs to whoever its {@link
+ * AreaQueue} says; only the one who has claimed it may make it larger.
+ *
+ * <p>Next on the way from file to tensor: {@link Batch}, what a trainer gets.
+ */
+public final class Handover implements AutoCloseable {
+
+  /** One with the trainer, one being built, and two ready between them. */
+  private static final int AREAS = 4;
+
+  private final SharedMemory memory;
+  private final List<RankAreas> ranks = new ArrayList<>();
+  private final AtomicLong bytes = new AtomicLong();
+
+  /** The areas of one rank. */
+  public final class RankAreas {
+    private final AreaQueue queue = new AreaQueue(AREAS);
+    private final MemorySegment[] areas = new MemorySegment[AREAS];
+    private final long[] offsets = new long[AREAS];
+
+    private RankAreas() {
+      for (int i = 0; i < AREAS; i++) {
+        areas[i] = MemorySegment.NULL;
+      }
+    }
+
+    public AreaQueue queue() {
+      return queue;
+    }
+
+    /** The memory of an area. */
+    public MemorySegment memory(int area) {
+      return areas[area];
+    }
+
+    /** Where an area is in the memory file. */
+    public long offset(int area) {
+      return offsets[area];
+    }
+
+    /** The memory of a claimed area, with room for at least this many bytes. */
+    public MemorySegment reserve(int area, long bytes) {
+      if (areas[area].byteSize() < bytes) {
+        replace(area, bytes + bytes / 8);
+      }
+      return areas[area];
+    }
+
+    /** A stretch behind all others takes an area's place; the old one's memory is given back. */
+    private void replace(int area, long size) {
+      try {
+        long old = areas[area].byteSize();
+        if (old > 0) {
+          memory.discard(offsets[area], old);
+        }
+        offsets[area] = memory.extend(size);
+        areas[area] = memory.map(offsets[area], size);
+        bytes.addAndGet(size - old);
+      } catch (IOException failed) {
+        throw Failure.io("make shared memory for a batch of " + size + " bytes", failed);
+      }
+    }
+  }
+
+  public Handover(int ranks) {
+    try {
+      this.memory = SharedMemory.create("gristway-handover");
+    } catch (IOException failed) {
+      throw Failure.io("make shared memory for batches", failed);
+    }
+    for (int i = 0; i < ranks; i++) {
+      this.ranks.add(new RankAreas());
+    }
+  }
+
+  public RankAreas rank(int index) {
+    return ranks.get(index);
+  }
+
+  /** How another process opens the memory file. */
+  public Path path() {
+    return memory.path();
+  }
+
+  /** The memory of all areas now. */
+  public long bytes() {
+    return bytes.get();
+  }
+
+  /** Gives the memory back. Whoever builds or uses batches must have ended. */
+  @Override
+  public void close() {
+    try {
+      memory.close();
+    } catch (IOException ignored) {
+      // A memory file that cannot be closed goes with the process.
+    }
+  }
+}

@@ -1,0 +1,82 @@
+package org.gristway.plan;
+
+import org.gristway.plan.PlanStep.Deliver;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A plan's deliveries in the order of training: all ranks' batches of a step, then those of the
+ * next. Beside them it counts what the plan reads. For one thread; nothing is carried out.
+ */
+public final class PlannedOrder {
+
+  private final ReadPlan plan;
+  private final PlanSteps[] lanes;
+  private long step;
+  private long reads;
+  private long bytes;
+  private long resident;
+  private long peak;
+
+  public PlannedOrder(ReadPlan plan) {
+    int ranks = plan.inputs().world().ranks();
+    this.plan = plan;
+    this.lanes = new PlanSteps[ranks];
+    for (int rank = 0; rank < ranks; rank++) {
+      lanes[rank] = plan.lane(rank, true);
+    }
+  }
+
+  /** The deliveries of the next step, by rank and position, or null at the end. */
+  public Deliver @Nullable [][] next() {
+    if (step == plan.steps()) {
+      return null;
+    }
+    Deliver[][] batches = new Deliver[lanes.length][];
+    for (int rank = 0; rank < lanes.length; rank++) {
+      batches[rank] = batch(rank);
+    }
+    step++;
+    return batches;
+  }
+
+  private Deliver[] batch(int rank) {
+    Deliver[] places = new Deliver[plan.inputs().shares().places(rank, step)];
+    for (int i = 0; i < places.length; ) {
+      PlanStep next = lanes[rank].next();
+      switch (next) {
+        case Deliver deliver -> places[i++] = deliver;
+        case null -> throw new IllegalStateException("the plan ends before its last step");
+        default -> count(next);
+      }
+    }
+    return places;
+  }
+
+  private void count(PlanStep next) {
+    if (next instanceof PlanStep.Load load) {
+      reads++;
+      bytes += ExtentCuts.coveringBytes(load.extent());
+      if (load.frame() != PlanStep.IN_BATCH) {
+        resident += plan.inputs().settings().extentBytes();
+        peak = Math.max(peak, resident);
+      }
+    } else if (next instanceof PlanStep.Release) {
+      resident -= plan.inputs().settings().extentBytes();
+    }
+  }
+
+  /** Reads from the store up to here. */
+  public long reads() {
+    return reads;
+  }
+
+  /** The bytes of those reads. */
+  public long bytes() {
+    return bytes;
+  }
+
+  /** The most bytes of frames that the ranks of the job have held at once. */
+  public long peakResidentBytes() {
+    return peak;
+  }
+}

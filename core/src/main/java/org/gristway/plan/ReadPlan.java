@@ -1,0 +1,33 @@
+package org.gristway.plan;
+
+/**
+ * What one epoch (or what is left of it) does, on every rank of the world. A pure function of the
+ * inputs, the epoch and nothing else; immutable, for any thread.
+ */
+public interface ReadPlan {
+
+  PlanInputs inputs();
+
+  long epoch();
+
+  /** Batches of each rank. */
+  default long steps() {
+    return inputs().shares().steps();
+  }
+
+  /** How many frames a node has, for all its lanes. */
+  int frames();
+
+  /**
+   * The memory of all frames of a node, extents larger than a frame included, where the plan keeps
+   * such: never more than the budget, except for the policy that knows none.
+   */
+  long residentBytes();
+
+  /**
+   * The steps of one rank of this node.
+   *
+   * @param cold true if nothing is left in memory of an epoch before: the run begins here
+   */
+  PlanSteps lane(int rank, boolean cold);
+}

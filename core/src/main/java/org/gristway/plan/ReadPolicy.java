@@ -1,0 +1,24 @@
+package org.gristway.plan;
+
+/**
+ * A way to read: turns inputs into plans. Stateless, for any thread.
+ *
+ * <p>Every policy keeps the invariants that {@code ReadPolicyContract} tests: each sample of the
+ * set exactly once, as many batches for every rank, the same order for the same inputs, and never
+ * more frames than it has said.
+ */
+public interface ReadPolicy {
+
+  /** Its name in commands, documents and tests. */
+  String name();
+
+  /** Raised with every change that alters an order: states of another version are refused. */
+  int planVersion();
+
+  /**
+   * Plans one epoch.
+   *
+   * @throws org.gristway.Failure (wrong call) if the memory is too small, with what would do
+   */
+  ReadPlan plan(PlanInputs inputs, long epoch);
+}

@@ -1,0 +1,165 @@
+package org.gristway.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.gristway.Failure;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The plans of a training run, from where it begins or goes on. Immutable, for any thread.
+ *
+ * <p>A run that goes on in the world and with the settings that it was stopped in keeps its order.
+ * In another, the samples of the epoch that were not delivered are planned anew as a further
+ * segment; from the next epoch on nothing of that is left.
+ */
+public final class Run implements RunSteps.Epochs {
+
+  private final ReadPolicy policy;
+  private final PlanInputs whole; // of every epoch but perhaps the first
+  private final PlanInputs first;
+  private final List<Segment> before; // of the first epoch: those that came before this one
+  private final long firstEpoch;
+  private final long firstStep;
+  private final long endEpoch;
+
+  private Run(
+      ReadPolicy policy,
+      PlanInputs whole,
+      PlanInputs first,
+      List<Segment> before,
+      long firstEpoch,
+      long firstStep,
+      long endEpoch) {
+    this.policy = policy;
+    this.whole = whole;
+    this.first = first;
+    this.before = before;
+    this.firstEpoch = firstEpoch;
+    this.firstStep = firstStep;
+    this.endEpoch = endEpoch;
+  }
+
+  /**
+   * A run from its beginning.
+   *
+   * @param inputs of every epoch
+   * @param endEpoch the epoch behind the last
+   */
+  public static Run begin(ReadPolicy policy, PlanInputs inputs, long endEpoch) {
+    return new Run(policy, inputs, inputs, List.of(), 0, 0, endEpoch);
+  }
+
+  /**
+   * A run from a state on.
+   *
+   * @param inputs of the epochs to come; their world and settings may differ from the state's
+   * @param named finds the policies of the state's segments
+   * @throws Failure (wrong call) if the state is about other data, another seed, or orders that
+   *     this version does not give
+   */
+  public static Run resume(
+      ReadPolicy policy,
+      PlanInputs inputs,
+      ReadState state,
+      Function<String, ReadPolicy> named,
+      long endEpoch) {
+    check(inputs, state, named);
+    if (state.segments().isEmpty()) {
+      return new Run(policy, inputs, inputs, List.of(), state.epoch(), 0, endEpoch);
+    }
+    Segment last = state.segments().getLast();
+    boolean goesOn = last.goesOnAs(inputs.settings(), inputs.world().ranks());
+    List<Segment> before =
+        goesOn ? state.segments().subList(0, state.segments().size() - 1) : state.segments();
+    PlanInputs first = inputs;
+    for (Segment segment : before) {
+      PlanInputs theirs = inputsOf(segment, first);
+      ReadPlan plan = named.apply(segment.settings().policy()).plan(theirs, state.epoch());
+      first = first.with(Delivered.leftAfter(plan, segment.steps()), theirs.segment() + 1);
+    }
+    Run run =
+        new Run(policy, inputs, first, before, state.epoch(), goesOn ? last.steps() : 0, endEpoch);
+    return run.firstStep == run.firstPlan().steps() ? run.fromNextEpoch() : run;
+  }
+
+  /** What a segment was planned from: its own world and settings, and the samples left then. */
+  private static PlanInputs inputsOf(Segment segment, PlanInputs now) {
+    long extentBytes = segment.settings().extentBytes();
+    return new PlanInputs(
+        now.layout(),
+        extentBytes == now.cuts().frameBytes()
+            ? now.cuts()
+            : ExtentCuts.cut(now.layout(), extentBytes),
+        now.samples(),
+        now.seed(),
+        now.segment(),
+        World.of(segment.ranks()),
+        segment.settings());
+  }
+
+  private static void check(
+      PlanInputs inputs, ReadState state, Function<String, ReadPolicy> named) {
+    if (!state.dataset().equals(inputs.layout().id())) {
+      throw Failure.wrongCall(
+          "the state is of dataset %s, and this one is %s (identity and version)",
+          state.dataset(), inputs.layout().id());
+    }
+    if (state.seed() != inputs.seed()) {
+      throw Failure.wrongCall(
+          "the state is of a run with seed %d, not %d", state.seed(), inputs.seed());
+    }
+    for (Segment segment : state.segments()) {
+      ReadPolicy policy = named.apply(segment.settings().policy());
+      if (policy.planVersion() != segment.planVersion()) {
+        throw Failure.wrongCall(
+            "the state has version %d of the orders of policy '%s', and this Gristway gives"
+                + " version %d: finish the epoch with the one that wrote it, or begin the next",
+            segment.planVersion(), policy.name(), policy.planVersion());
+      }
+    }
+  }
+
+  private Run fromNextEpoch() {
+    return new Run(policy, whole, whole, List.of(), firstEpoch + 1, 0, endEpoch);
+  }
+
+  public long firstEpoch() {
+    return firstEpoch;
+  }
+
+  /** The step of the first epoch's plan that is the first to be delivered. */
+  public long firstStep() {
+    return firstStep;
+  }
+
+  /** What the run begins with: a whole epoch, or what is left of one. */
+  public ReadPlan firstPlan() {
+    return policy.plan(first, firstEpoch);
+  }
+
+  @Override
+  public @Nullable ReadPlan plan(long epoch) {
+    if (epoch >= endEpoch) {
+      return null;
+    }
+    return epoch == firstEpoch ? firstPlan() : policy.plan(whole, epoch);
+  }
+
+  /** Batches that each rank gets in an epoch of this run, those before its first step included. */
+  public long steps(long epoch) {
+    return (epoch == firstEpoch ? first : whole).shares().steps();
+  }
+
+  /** Everything that a rank's lane does in this run. */
+  public RunSteps lane(int rank) {
+    return new RunSteps(firstPlan(), firstStep, rank, this);
+  }
+
+  /** The state of this run when every rank has received {@code step} steps of an epoch's plan. */
+  public ReadState stateAt(long epoch, long step) {
+    List<Segment> segments = new ArrayList<>(epoch == firstEpoch ? before : List.of());
+    segments.add(new Segment(whole.settings(), policy.planVersion(), whole.world().ranks(), step));
+    return new ReadState(whole.layout().id(), whole.seed(), epoch, segments);
+  }
+}

@@ -1,0 +1,161 @@
+package org.gristway.plan;
+
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A lane over all epochs of a run, one after the other. While an epoch drains, its released frames
+ * take the first loads of the next: they follow the release that makes room for them, and the
+ * frames of the next epoch are renamed accordingly.
+ */
+public final class RunSteps {
+
+  /** The plans of a run. */
+  public interface Epochs {
+    /** The plan of an epoch, or null behind the last. */
+    @Nullable ReadPlan plan(long epoch);
+  }
+
+  private final Epochs epochs;
+  private final int rank;
+  private final ArrayDeque<PlanStep> ahead = new ArrayDeque<>();
+
+  private @Nullable Lane current;
+  private @Nullable Lane upcoming;
+  private long epoch;
+
+  /** A lane of one epoch, with its frames renamed. */
+  private static final class Lane {
+    final long epoch;
+    final PlanSteps steps;
+    final int[] frames; // by the plan's number
+    final int[] plannedAs; // the other way round
+    @Nullable PlanStep peeked;
+
+    Lane(ReadPlan plan, PlanSteps steps) {
+      this.epoch = plan.epoch();
+      this.steps = steps;
+      this.frames = new int[plan.frames()];
+      this.plannedAs = new int[plan.frames()];
+      for (int i = 0; i < frames.length; i++) {
+        frames[i] = i;
+        plannedAs[i] = i;
+      }
+    }
+
+    @Nullable PlanStep next() {
+      PlanStep step = peek();
+      peeked = null;
+      return step == null ? null : renamed(step);
+    }
+
+    @Nullable PlanStep peek() {
+      if (peeked == null) {
+        peeked = steps.next();
+      }
+      return peeked;
+    }
+
+    /** Has a frame of the plan be this one, and whichever was this one be that. */
+    void rename(int planned, int actual) {
+      int other = plannedAs[actual];
+      int given = frames[planned];
+      frames[planned] = actual;
+      plannedAs[actual] = planned;
+      frames[other] = given;
+      plannedAs[given] = other;
+    }
+
+    private PlanStep renamed(PlanStep step) {
+      return switch (step) {
+        case PlanStep.Load load
+            when isFrame(load.frame()) && frames[load.frame()] != load.frame() ->
+            new PlanStep.Load(load.extent(), frames[load.frame()], load.again());
+        case PlanStep.Deliver old when isFrame(old.frame()) && frames[old.frame()] != old.frame() ->
+            new PlanStep.Deliver(
+                old.step(),
+                old.position(),
+                old.rank(),
+                old.request(),
+                old.sample(),
+                frames[old.frame()],
+                old.repeat());
+        case PlanStep.Release release -> new PlanStep.Release(frames[release.frame()]);
+        default -> step;
+      };
+    }
+
+    private static boolean isFrame(int frame) {
+      return frame != PlanStep.IN_BATCH;
+    }
+  }
+
+  /**
+   * @param first the plan to begin with
+   * @param step of it that is the first to be delivered
+   */
+  public RunSteps(ReadPlan first, long step, int rank, Epochs epochs) {
+    this.epochs = epochs;
+    this.rank = rank;
+    PlanSteps steps = first.lane(rank, true);
+    this.current = new Lane(first, step == 0 ? steps : new Resumed(steps, step));
+    this.epoch = first.epoch();
+  }
+
+  /** The epoch that the last step belongs to: a load may be of the one after the others. */
+  public long epoch() {
+    return epoch;
+  }
+
+  /** The next step, or null at the end of the run. */
+  public @Nullable PlanStep next() {
+    PlanStep early = ahead.poll();
+    if (early != null) {
+      epoch = upcoming().epoch;
+      return early;
+    }
+    while (current != null) {
+      PlanStep step = current.next();
+      if (step != null) {
+        epoch = current.epoch;
+        if (step instanceof PlanStep.Release release && !current.steps.loadsLeft()) {
+          loadAhead(release.frame());
+        }
+        return step;
+      }
+      Lane next = upcomingOrNone(current.epoch + 1);
+      current = next;
+      upcoming = null;
+    }
+    return null;
+  }
+
+  private void loadAhead(int frame) {
+    Lane next = upcomingOrNone(epoch + 1);
+    if (next != null
+        && next.peek() instanceof PlanStep.Load load
+        && load.frame() != PlanStep.IN_BATCH) {
+      next.rename(load.frame(), frame);
+      PlanStep renamed = next.next();
+      if (renamed != null) {
+        ahead.add(renamed);
+      }
+    }
+  }
+
+  private Lane upcoming() {
+    Lane lane = upcoming;
+    if (lane == null) {
+      throw new IllegalStateException("no epoch is upcoming");
+    }
+    return lane;
+  }
+
+  private @Nullable Lane upcomingOrNone(long number) {
+    if (upcoming == null) {
+      ReadPlan plan = epochs.plan(number);
+      upcoming = plan == null ? null : new Lane(plan, plan.lane(rank, false));
+    }
+    return upcoming;
+  }
+}

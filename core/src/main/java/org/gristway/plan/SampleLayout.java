@@ -1,0 +1,62 @@
+package org.gristway.plan;
+
+import org.gristway.chunk.Extent;
+import org.gristway.snapshot.Snapshot;
+
+/**
+ * Where the samples of a dataset lie: all that a plan wants to know of it. Samples are numbered in
+ * the order of their bytes, without gaps inside a chunk. Any thread may ask.
+ */
+public interface SampleLayout {
+
+  /** Says which version of which dataset this is; equal for equal layouts only. */
+  String id();
+
+  long sampleCount();
+
+  int chunkCount();
+
+  /** The first sample in a chunk; for the chunk after the last, the number of samples. */
+  long firstSample(int chunk);
+
+  /** A sample's bytes. */
+  Extent location(long sample);
+
+  /** How many bytes a sample has. */
+  long length(long sample);
+
+  /** The layout of a real dataset. It lives as long as the snapshot. */
+  static SampleLayout of(Snapshot snapshot) {
+    return new SampleLayout() {
+      @Override
+      public String id() {
+        return snapshot.id() + "/" + snapshot.version();
+      }
+
+      @Override
+      public long sampleCount() {
+        return snapshot.sampleCount();
+      }
+
+      @Override
+      public int chunkCount() {
+        return snapshot.chunkCount();
+      }
+
+      @Override
+      public long firstSample(int chunk) {
+        return snapshot.firstSample(chunk);
+      }
+
+      @Override
+      public Extent location(long sample) {
+        return snapshot.location(sample);
+      }
+
+      @Override
+      public long length(long sample) {
+        return snapshot.length(sample);
+      }
+    };
+  }
+}

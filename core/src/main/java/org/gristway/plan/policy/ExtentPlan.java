@@ -1,0 +1,76 @@
+package org.gristway.plan.policy;
+
+import org.gristway.Failure;
+import org.gristway.plan.PlanInputs;
+import org.gristway.plan.PlanSettings;
+import org.gristway.plan.PlanSteps;
+import org.gristway.plan.ReadPlan;
+
+/**
+ * A plan whose lanes each have their share of frames, most of them to draw from and a few that only
+ * load ahead.
+ */
+record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
+    implements ReadPlan {
+
+  /**
+   * Frames that only load. With every frame drawable, those that are wanted soonest would be the
+   * ones still loading, and the storage would see one request at a time.
+   */
+  private static final int MOST_LOADING = 8;
+
+  /** Frames that only load do not mix: no more than this share of them. */
+  private static final int LOADING_SHARE = 16;
+
+  private static final int FEWEST_FRAMES = 2;
+
+  /** Makes the lane of a rank. */
+  interface LaneMaker {
+    PlanSteps make(ExtentPlan plan, int rank);
+  }
+
+  static ExtentPlan of(PlanInputs inputs, long epoch, LaneMaker laneMaker) {
+    refuseTooFewFrames(inputs, FEWEST_FRAMES);
+    return new ExtentPlan(inputs, epoch, new Deal(inputs, epoch), laneMaker);
+  }
+
+  static void refuseTooFewFrames(PlanInputs inputs, int fewest) {
+    PlanSettings settings = inputs.settings();
+    if (settings.frames() < fewest) {
+      int ranks = inputs.world().mostRanks();
+      throw Failure.wrongCall(
+          "a memory of %d bytes is too small for policy '%s' with extents of %d bytes and %d"
+              + " rank(s) on a node: give it %d or more, or make the extents smaller",
+          settings.memory() * ranks,
+          settings.policy(),
+          settings.extentBytes(),
+          ranks,
+          fewest * settings.extentBytes() * ranks);
+    }
+  }
+
+  /** Frames of a lane. */
+  int laneFrames() {
+    return inputs.settings().frames();
+  }
+
+  /** Frames of a lane that samples are drawn from at the same time. */
+  int drawable() {
+    return laneFrames() - Math.clamp(laneFrames() / LOADING_SHARE, 1, MOST_LOADING);
+  }
+
+  @Override
+  public int frames() {
+    return laneFrames() * inputs.world().mostRanks();
+  }
+
+  @Override
+  public long residentBytes() {
+    return frames() * inputs.settings().extentBytes();
+  }
+
+  @Override
+  public PlanSteps lane(int rank, boolean cold) {
+    return laneMaker.make(this, rank);
+  }
+}

@@ -1,0 +1,151 @@
+package org.gristway.plan.policy;
+
+import java.util.ArrayDeque;
+import org.gristway.chunk.Extent;
+import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.PlanInputs;
+import org.gristway.plan.PlanInputs.Requests;
+import org.gristway.plan.PlanStep;
+import org.gristway.plan.PlanSteps;
+import org.gristway.plan.ReadPlan;
+import org.gristway.plan.ReadPolicy;
+import org.gristway.plan.Shares;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Delivers the requested order exactly, with one small read a sample: the floor, what a plain
+ * loader does, though with its reads ahead of need.
+ */
+public final class SampleOrderPolicy implements ReadPolicy {
+
+  public static final String NAME = "sample-order";
+
+  /** More reads ahead than any storage takes at once. */
+  private static final int MOST_FRAMES = 1024;
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public int planVersion() {
+    return 1;
+  }
+
+  @Override
+  public ReadPlan plan(PlanInputs inputs, long epoch) {
+    ExtentPlan.refuseTooFewFrames(inputs, 1);
+    return new Plan(inputs, epoch);
+  }
+
+  private record Plan(PlanInputs inputs, long epoch) implements ReadPlan {
+
+    int laneFrames() {
+      return Math.min(MOST_FRAMES, inputs.settings().frames());
+    }
+
+    @Override
+    public int frames() {
+      return laneFrames() * inputs.world().mostRanks();
+    }
+
+    @Override
+    public long residentBytes() {
+      return frames() * inputs.settings().extentBytes();
+    }
+
+    @Override
+    public PlanSteps lane(int rank, boolean cold) {
+      return new Lane(this, rank);
+    }
+  }
+
+  private static final class Lane implements PlanSteps {
+
+    private record Loaded(long sample, Extent extent, int frame) {}
+
+    private final Plan plan;
+    private final int rank;
+    private final Shares shares;
+    private final Requests requests;
+    private final ExtentCuts cuts;
+    private final Places places;
+    private final ArrayDeque<Integer> freeFrames = new ArrayDeque<>();
+    private final ArrayDeque<Loaded> loaded = new ArrayDeque<>();
+    private final ArrayDeque<PlanStep> steps = new ArrayDeque<>();
+    private long loadStep;
+    private int loadPosition;
+    private boolean ended;
+
+    Lane(Plan plan, int rank) {
+      this.plan = plan;
+      this.rank = rank;
+      this.shares = plan.inputs().shares();
+      this.requests = plan.inputs().requests(plan.epoch());
+      this.cuts = plan.inputs().cuts();
+      this.places = new Places(plan.inputs(), plan.epoch(), rank);
+      int firstFrame = plan.inputs().world().laneOf(rank) * plan.laneFrames();
+      for (int i = 0; i < plan.laneFrames(); i++) {
+        freeFrames.add(firstFrame + i);
+      }
+    }
+
+    @Override
+    public boolean loadsLeft() {
+      return loadStep < shares.steps() && loadPosition < shares.fresh(rank, loadStep);
+    }
+
+    @Override
+    public @Nullable PlanStep next() {
+      if (steps.isEmpty()) {
+        decide();
+      }
+      return steps.poll();
+    }
+
+    private void decide() {
+      if (!freeFrames.isEmpty() && loaded.size() < plan.laneFrames() && loadsLeft()) {
+        load();
+      } else if (!places.isDone()) {
+        if (places.isFresh()) {
+          deliver();
+        } else {
+          places.repeat(steps);
+        }
+      } else if (!ended) {
+        ended = true;
+        steps.add(new PlanStep.EpochEnd(plan.epoch()));
+      }
+    }
+
+    private void load() {
+      long sample = requests.at(shares.firstRequest(rank, loadStep) + loadPosition);
+      if (++loadPosition == shares.fresh(rank, loadStep)) {
+        loadStep++;
+        loadPosition = 0;
+      }
+      Extent extent = plan.inputs().layout().location(sample);
+      if (cuts.isLarge(extent)) {
+        loaded.add(new Loaded(sample, extent, PlanStep.IN_BATCH));
+        decide();
+      } else {
+        int frame = freeFrames.remove();
+        loaded.add(new Loaded(sample, extent, frame));
+        steps.add(new PlanStep.Load(extent, frame, false));
+      }
+    }
+
+    private void deliver() {
+      Loaded next = loaded.remove();
+      if (next.frame() == PlanStep.IN_BATCH) {
+        steps.add(new PlanStep.Load(next.extent(), PlanStep.IN_BATCH, false));
+        steps.add(places.deliver(next.sample(), PlanStep.IN_BATCH));
+      } else {
+        steps.add(places.deliver(next.sample(), next.frame()));
+        steps.add(new PlanStep.Release(next.frame()));
+        freeFrames.add(next.frame());
+      }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package org.gristway.read;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+import org.gristway.Failure;
+import org.gristway.chunk.Extent;
+import org.gristway.os.PrivateMemory;
+import org.gristway.plan.ExtentCuts;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory budget, in frames. Plans say which frame an extent goes to and never use more than
+ * there are, so nobody waits for one here; that more bytes are claimed than the budget has is a
+ * bug, and refused as one.
+ *
+ * <p>Frames of the usual size lie in one stretch of memory; an extent that is larger gets memory of
+ * its own while it is resident. Any thread may call; a frame is claimed and released by one lane.
+ */
+final class FramePool implements AutoCloseable {
+
+  private final long frameBytes;
+  private final long budget;
+  private final Frame[] frames;
+  private final PrivateMemory stretch;
+  private final @Nullable PrivateMemory[] large;
+  private final AtomicLong resident = new AtomicLong();
+
+  /**
+   * @param budget the bytes that frames may take, large ones included
+   */
+  FramePool(int count, long frameBytes, long budget) {
+    this.frameBytes = frameBytes;
+    this.budget = budget;
+    this.frames = new Frame[count];
+    this.large = new PrivateMemory[count];
+    for (int i = 0; i < count; i++) {
+      frames[i] = new Frame();
+    }
+    this.stretch = map(Math.max(1, count * frameBytes));
+  }
+
+  private static PrivateMemory map(long bytes) {
+    try {
+      return new PrivateMemory(bytes);
+    } catch (IOException failed) {
+      throw Failure.io("get " + bytes + " bytes of memory", failed);
+    }
+  }
+
+  /** Takes a free frame for the pages of an extent, to be loaded; the bytes resident then. */
+  long claim(int number, Extent pages) {
+    long bytes = bytes(pages);
+    long now = resident.addAndGet(bytes);
+    if (now > budget) {
+      throw new IllegalStateException(now + " bytes are resident of a budget of " + budget);
+    }
+    frames[number].claim(pages, memory(number, bytes));
+    return now;
+  }
+
+  private long bytes(Extent pages) {
+    return Math.max(frameBytes, ExtentCuts.pageEnd(pages.length()));
+  }
+
+  private MemorySegment memory(int number, long bytes) {
+    if (bytes == frameBytes) {
+      return stretch.segment().asSlice(number * frameBytes, frameBytes);
+    }
+    PrivateMemory own = map(bytes);
+    large[number] = own;
+    return own.segment();
+  }
+
+  /** A frame by its number in the plan. */
+  Frame frame(int number) {
+    return frames[number];
+  }
+
+  /** Ends a frame's extent: its memory may be claimed again. */
+  void release(int number) {
+    long bytes = frames[number].memory().byteSize();
+    frames[number].release();
+    PrivateMemory own = large[number];
+    if (own != null) {
+      large[number] = null;
+      own.close();
+    }
+    resident.addAndGet(-bytes);
+  }
+
+  /** The bytes of frames that are claimed now. */
+  long residentBytes() {
+    return resident.get();
+  }
+
+  /** Gives all memory back. Nobody may use a frame any more. */
+  @Override
+  public void close() {
+    stretch.close();
+    for (PrivateMemory own : large) {
+      if (own != null) {
+        own.close();
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+package org.gristway.read;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.gristway.Failure;
+import org.gristway.chunk.ChunkSource;
+import org.gristway.chunk.Extent;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The reads that wait for the storage, and the few platform threads that do them. Each lane's reads
+ * begin in the order in which it asks; lanes take turns, so that none waits for another's
+ * read-ahead.
+ */
+final class LoadQueue implements AutoCloseable {
+
+  /** A read: the pages of an extent into memory. */
+  record Load(Extent pages, MemorySegment memory, Arrival arrival) {}
+
+  /** Told in a reading thread when a read has ended. */
+  interface Arrival {
+    void arrived(@Nullable Failure failure);
+  }
+
+  private final ChunkSource source;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition waiting = lock.newCondition();
+  private final List<ArrayDeque<Load>> lanes = new ArrayList<>();
+  private final List<Thread> threads = new ArrayList<>();
+  private int turn;
+  private int queued;
+  private boolean closed;
+
+  LoadQueue(ChunkSource source, int lanes, int depth) {
+    this.source = source;
+    for (int i = 0; i < lanes; i++) {
+      this.lanes.add(new ArrayDeque<>());
+    }
+    for (int i = 0; i < depth; i++) {
+      threads.add(
+          Thread.ofPlatform().name("gristway-load-" + i).daemon().start(this::readUntilClosed));
+    }
+  }
+
+  void submit(int lane, Load load) {
+    lock.lock();
+    try {
+      lanes.get(lane).add(load);
+      queued++;
+      waiting.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void readUntilClosed() {
+    for (Load load = take(); load != null; load = take()) {
+      Failure failure = null;
+      try {
+        source.fill(load.pages(), load.memory());
+      } catch (Failure refused) {
+        failure = refused;
+      }
+      load.arrival().arrived(failure);
+    }
+  }
+
+  /** The next read, or null when there will be none. */
+  private @Nullable Load take() {
+    lock.lock();
+    try {
+      while (queued == 0 && !closed) {
+        waiting.awaitUninterruptibly();
+      }
+      if (closed) {
+        return null;
+      }
+      while (lanes.get(turn).isEmpty()) {
+        turn = (turn + 1) % lanes.size();
+      }
+      Load load = lanes.get(turn).remove();
+      turn = (turn + 1) % lanes.size();
+      queued--;
+      return load;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forgets what waits, and returns when no read is under way any more. */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      waiting.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    boolean interrupted = false;
+    for (Thread thread : threads) {
+      while (thread.isAlive()) {
+        try {
+          thread.join();
+        } catch (InterruptedException later) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,368 @@
+package org.gristway.read;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.gristway.Failure;
+import org.gristway.chunk.FolderChunkStore;
+import org.gristway.dataset.Dataset;
+import org.gristway.handover.AreaQueue;
+import org.gristway.handover.Batch;
+import org.gristway.handover.Handover;
+import org.gristway.os.MachineMemory;
+import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.PlanInputs;
+import org.gristway.plan.ReadPlan;
+import org.gristway.plan.ReadPolicy;
+import org.gristway.plan.ReadState;
+import org.gristway.plan.Run;
+import org.gristway.plan.SampleLayout;
+import org.gristway.plan.World;
+import org.gristway.plan.policy.Policies;
+import org.gristway.plan.policy.UnboundedPolicy;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Feeds training from a dataset: each epoch delivers every sample once, in a random order that the
+ * seed decides.
+ *
+ * <pre>{@code
+ * try (Loader loader = Loader.open(Path.of("flowers.gw"), LoaderOptions.DEFAULT)) {
+ *   for (Batch batch : loader.epoch()) {
+ *     train(batch);
+ *   }
+ * }
+ * }</pre>
+ *
+ * <p>Reading runs ahead of need from the moment it is opened, inside the memory that the options
+ * give it. Each rank is for one thread at a time; different ranks may be used by different threads,
+ * and none waits for another. {@link #close} is for when all are done.
+ */
+public final class Loader implements AutoCloseable {
+
+  private static final System.Logger LOG = System.getLogger(Loader.class.getName());
+
+  private final Dataset dataset;
+  private final LoaderOptions options;
+  private final Run run;
+  private final ExtentCuts cuts;
+  private final ReadPlan firstPlan;
+  private final FolderChunkStore store;
+  private final FolderChunkStore secondStore; // through the page cache
+  private final FramePool pool;
+  private final LoadQueue loads;
+  private final Tallies tallies = new Tallies();
+  private final Handover handover;
+  private final List<Rank> ranks = new ArrayList<>();
+  private final Set<Batch> inUse = ConcurrentHashMap.newKeySet();
+
+  /** Where a rank's trainer is. */
+  private final class Rank {
+    final Handover.RankAreas areas;
+    final Thread thread;
+    volatile long epoch = run.firstEpoch();
+    volatile long step = run.firstStep();
+
+    Rank(int number, PlanExecutor executor, Handover.RankAreas areas) {
+      this.areas = areas;
+      this.thread =
+          Thread.ofPlatform()
+              .name("gristway-lane-" + number)
+              .daemon()
+              .unstarted(() -> build(executor));
+    }
+
+    private void build(PlanExecutor executor) {
+      Throwable why = null;
+      try {
+        for (int area = executor.build(1); area != AreaQueue.NONE; area = executor.build(1)) {
+          areas.queue().publish(area);
+        }
+      } catch (InterruptedException closed) {
+        // Nobody waits for what would have come.
+      } catch (Throwable thrown) {
+        why = thrown;
+      }
+      areas.queue().end(why);
+    }
+  }
+
+  private Loader(
+      Dataset dataset, LoaderOptions options, @Nullable ReadState state, Consumer<String> notices) {
+    this.dataset = dataset;
+    this.options = options;
+    Snapshot snapshot = dataset.snapshot();
+    ReadPolicy policy = Policies.named(options.policy());
+    PlanInputs inputs =
+        PlanInputs.of(
+            SampleLayout.of(snapshot),
+            options.seed(),
+            World.of(options.ranks()),
+            options.planSettings());
+    this.cuts = inputs.cuts();
+    this.run =
+        state == null
+            ? Run.begin(policy, inputs, options.epochs())
+            : Run.resume(policy, inputs, state, Policies::named, options.epochs());
+    this.firstPlan = run.firstPlan();
+    refuseTooMuch();
+    this.store = FolderChunkStore.direct(dataset.path(), snapshot);
+    this.secondStore = new FolderChunkStore(dataset.path(), snapshot);
+    SecondLook secondLook =
+        new SecondLook(dataset.path(), snapshot, secondStore, options.strict(), notices);
+    this.pool =
+        new FramePool(
+            firstPlan.frames(), inputs.settings().extentBytes(), firstPlan.residentBytes());
+    this.handover = new Handover(options.ranks());
+    this.loads = new LoadQueue(store, options.ranks(), options.threads());
+    for (int rank = 0; rank < options.ranks(); rank++) {
+      Handover.RankAreas areas = handover.rank(rank);
+      ranks.add(
+          new Rank(
+              rank,
+              new PlanExecutor(
+                  rank, run.lane(rank), snapshot, pool, loads, secondLook, tallies, areas),
+              areas));
+    }
+    // With no batches at all, a lane would look for the next one for ever.
+    boolean hasBatches = run.firstEpoch() < options.epochs() && inputs.shares().steps() > 0;
+    for (Rank rank : ranks) {
+      if (hasBatches) {
+        rank.thread.start();
+      } else {
+        rank.areas.queue().end(null);
+      }
+    }
+  }
+
+  private void refuseTooMuch() {
+    long needed = firstPlan.residentBytes();
+    long available = MachineMemory.available();
+    if (needed > available) {
+      throw Failure.environment(
+          "%d bytes of memory are not free here, only %d are: give --memory at most that%s",
+          needed,
+          available,
+          options.policy().equals(UnboundedPolicy.NAME)
+              ? ", and another policy than '" + UnboundedPolicy.NAME + "', which holds everything"
+              : "");
+    }
+  }
+
+  /** Opens the newest version of a dataset and begins to read. */
+  public static Loader open(Path path, LoaderOptions options) {
+    return open(Dataset.open(path), options, null, Loader::log);
+  }
+
+  /**
+   * Goes on where a state was taken. In the world and with the options of then, the order is the
+   * one that it would have been; in another, what is left of the epoch is dealt anew.
+   */
+  public static Loader open(Path path, LoaderOptions options, ReadState state) {
+    return open(Dataset.open(path), options, state, Loader::log);
+  }
+
+  /**
+   * Opens a loader over an open dataset, which it closes in the end.
+   *
+   * @param state to go on from, or null to begin
+   * @param notices told a line for each damaged sample
+   */
+  public static Loader open(
+      Dataset dataset, LoaderOptions options, @Nullable ReadState state, Consumer<String> notices) {
+    try {
+      return new Loader(dataset, options, state, notices);
+    } catch (RuntimeException refused) {
+      dataset.close();
+      throw refused;
+    }
+  }
+
+  private static void log(String line) {
+    LOG.log(System.Logger.Level.WARNING, line);
+  }
+
+  /** The dataset that is read. */
+  public Dataset dataset() {
+    return dataset;
+  }
+
+  public LoaderOptions options() {
+    return options;
+  }
+
+  /** The extents that the dataset is cut into. */
+  public ExtentCuts cuts() {
+    return cuts;
+  }
+
+  /** The most memory that frames take. */
+  public long memoryBytes() {
+    return firstPlan.residentBytes();
+  }
+
+  /** The memory of the batches on their way to trainers, on top of the frames. */
+  public long handoverBytes() {
+    return handover.bytes();
+  }
+
+  /** The rest of the only rank's current epoch; when that is over, all of the next. */
+  public Iterable<Batch> epoch() {
+    if (options.ranks() > 1) {
+      throw Failure.wrongCall("there are %d ranks: say which one's epoch", options.ranks());
+    }
+    return epoch(0);
+  }
+
+  /**
+   * The rest of a rank's current epoch; when that is over, all of the next. Each batch is closed
+   * when the next one is asked for.
+   */
+  public Iterable<Batch> epoch(int rank) {
+    Rank reader = ranks.get(rank);
+    long epoch = reader.epoch;
+    return () ->
+        new Iterator<>() {
+          private @Nullable Batch last;
+
+          @Override
+          public boolean hasNext() {
+            if (last != null) {
+              last.close();
+              last = null;
+            }
+            return reader.epoch == epoch && epoch < options.epochs() && skipEmpty(reader, epoch);
+          }
+
+          @Override
+          public Batch next() {
+            if (!hasNext()) {
+              throw new NoSuchElementException();
+            }
+            Batch batch = Loader.this.next(rank);
+            last = batch;
+            return batch;
+          }
+        };
+  }
+
+  /** An epoch without batches is over as soon as it is asked for. */
+  private boolean skipEmpty(Rank reader, long epoch) {
+    if (run.steps(epoch) == 0) {
+      reader.epoch = epoch + 1;
+      return false;
+    }
+    return true;
+  }
+
+  /**
+   * The next batch of a rank, whichever epoch it is of. It is the caller's until it is closed; a
+   * few may be open at once.
+   *
+   * @throws Failure if the data cannot be read on; if too many batches are open (wrong call)
+   */
+  public Batch next(int rank) {
+    Rank reader = ranks.get(rank);
+    long start = System.nanoTime();
+    int area;
+    try {
+      area = reader.areas.queue().take();
+    } catch (InterruptedException stop) {
+      Thread.currentThread().interrupt();
+      throw Failure.environment("interrupted while waiting for data");
+    }
+    if (area == AreaQueue.NONE) {
+      throw Failure.wrongCall("there are no more batches: the run has %d epochs", options.epochs());
+    }
+    long waited = System.nanoTime() - start;
+    tallies.epoch(reader.epoch).stallNanos.add(waited);
+    tallies.add(ReadCounter.STALL_NANOS, waited);
+    tallies.add(ReadCounter.BATCHES, 1);
+    count(reader);
+    Batch[] self = new Batch[1];
+    Batch batch =
+        new Batch(
+            dataset.snapshot(),
+            reader.areas.memory(area),
+            () -> {
+              inUse.remove(self[0]);
+              reader.areas.queue().release(area);
+            });
+    self[0] = batch;
+    inUse.add(batch);
+    return batch;
+  }
+
+  private void count(Rank reader) {
+    reader.step++;
+    if (reader.step == run.steps(reader.epoch)) {
+      reader.step = 0;
+      reader.epoch++;
+    }
+  }
+
+  /**
+   * How far the run has come: what every rank has received. Ask when no rank is being used.
+   *
+   * @throws Failure (wrong call) if the ranks have not received the same number of batches
+   */
+  public ReadState state() {
+    Rank first = ranks.getFirst();
+    for (int i = 1; i < ranks.size(); i++) {
+      Rank other = ranks.get(i);
+      if (other.epoch != first.epoch || other.step != first.step) {
+        throw Failure.wrongCall(
+            "the ranks are not at the same step: rank 0 is at step %d of epoch %d, rank %d at step"
+                + " %d of epoch %d; take the state between steps",
+            first.step, first.epoch, i, other.step, other.epoch);
+      }
+    }
+    return run.stateAt(first.epoch, first.step);
+  }
+
+  /** What an epoch has read and delivered up to now. */
+  public EpochReport report(long epoch) {
+    return tallies.epoch(epoch).report(epoch);
+  }
+
+  /** The value of a counter. */
+  public long counter(ReadCounter counter) {
+    return tallies.get(counter);
+  }
+
+  /** Ends all reading and gives the memory back; batches that are open are closed. */
+  @Override
+  public void close() {
+    for (Rank rank : ranks) {
+      rank.areas.queue().end(null);
+      rank.thread.interrupt();
+    }
+    boolean interrupted = false;
+    for (Rank rank : ranks) {
+      while (rank.thread.isAlive()) {
+        try {
+          rank.thread.join();
+        } catch (InterruptedException later) {
+          interrupted = true;
+        }
+      }
+    }
+    loads.close();
+    List.copyOf(inUse).forEach(Batch::close);
+    handover.close();
+    pool.close();
+    store.close();
+    secondStore.close();
+    tallies.close();
+    dataset.close();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package org.gristway.read;
+
+import org.gristway.Failure;
+import org.gristway.plan.PlanSettings;
+import org.gristway.plan.Tail;
+import org.gristway.plan.policy.Policies;
+
+/**
+ * How to read a dataset.
+ *
+ * @param policy its name
+ * @param memory bytes for frames on this machine, shared by its ranks
+ * @param batchSize samples that a rank gets at a step
+ * @param seed of the order
+ * @param extentBytes how much is read at once; 0 for what suits the memory
+ * @param ranks training processes on this machine
+ * @param tail what becomes of samples that do not fill a global batch
+ * @param epochs to read; the last one is not read beyond
+ * @param strict stop at the first damaged sample, in place of going on without it
+ * @param threads that wait for the storage at once; the order does not depend on it
+ */
+public record LoaderOptions(
+    String policy,
+    long memory,
+    int batchSize,
+    long seed,
+    long extentBytes,
+    int ranks,
+    Tail tail,
+    long epochs,
+    boolean strict,
+    int threads) {
+
+  /** The same on every machine: a default taken from the machine would change the order. */
+  public static final long DEFAULT_MEMORY = 2L << 30;
+
+  public static final int DEFAULT_BATCH_SIZE = 256;
+
+  /** Enough requests at once for any disk; those that a storage does not need wait idle. */
+  public static final int DEFAULT_THREADS = 16;
+
+  private static final int MOST_RANKS = 4096;
+
+  /** What holds where nothing else is asked for. */
+  public static final LoaderOptions DEFAULT =
+      new LoaderOptions(
+          Policies.DEFAULT,
+          DEFAULT_MEMORY,
+          DEFAULT_BATCH_SIZE,
+          0,
+          0,
+          1,
+          Tail.SHORT,
+          Long.MAX_VALUE,
+          false,
+          DEFAULT_THREADS);
+
+  public LoaderOptions {
+    if (ranks < 1 || ranks > MOST_RANKS) {
+      throw Failure.wrongCall(
+          "there must be 1 to %d ranks on a machine, not %d", MOST_RANKS, ranks);
+    }
+    if (epochs < 0) {
+      throw Failure.wrongCall("the number of epochs cannot be %d", epochs);
+    }
+    if (threads < 1) {
+      throw Failure.wrongCall("reading needs at least one thread");
+    }
+    if (memory < 1) {
+      throw Failure.wrongCall("the memory must be more than %d bytes", memory);
+    }
+  }
+
+  /** What of this decides about plans. */
+  public PlanSettings planSettings() {
+    long perRank = memory / ranks;
+    return new PlanSettings(
+        policy,
+        batchSize,
+        perRank,
+        extentBytes == 0 ? PlanSettings.autoExtent(perRank) : extentBytes,
+        tail);
+  }
+
+  public LoaderOptions withPolicy(String name) {
+    return new LoaderOptions(
+        name, memory, batchSize, seed, extentBytes, ranks, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withMemory(long bytes) {
+    return new LoaderOptions(
+        policy, bytes, batchSize, seed, extentBytes, ranks, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withBatchSize(int samples) {
+    return new LoaderOptions(
+        policy, memory, samples, seed, extentBytes, ranks, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withSeed(long value) {
+    return new LoaderOptions(
+        policy, memory, batchSize, value, extentBytes, ranks, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withExtentBytes(long bytes) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, bytes, ranks, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withRanks(int count) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, extentBytes, count, tail, epochs, strict, threads);
+  }
+
+  public LoaderOptions withTail(Tail value) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, extentBytes, ranks, value, epochs, strict, threads);
+  }
+
+  public LoaderOptions withEpochs(long count) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, extentBytes, ranks, tail, count, strict, threads);
+  }
+
+  public LoaderOptions withStrict(boolean value) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, extentBytes, ranks, tail, epochs, value, threads);
+  }
+
+  public LoaderOptions withThreads(int count) {
+    return new LoaderOptions(
+        policy, memory, batchSize, seed, extentBytes, ranks, tail, epochs, strict, count);
+  }
+}

@@ -1,0 +1,404 @@
+package org.gristway.read;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.gristway.Failure;
+import org.gristway.chunk.Extent;
+import org.gristway.chunk.LittleEndian;
+import org.gristway.handover.AreaQueue;
+import org.gristway.handover.BatchLayout;
+import org.gristway.handover.Handover;
+import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.PlanStep;
+import org.gristway.plan.RunSteps;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Carries out the plan of one lane: has extents loaded ahead into frames, and copies each delivered
+ * sample from its frame into its batch, verifying its checksum on the way.
+ *
+ * <p>The plan's order is the schedule. A load stands where its frame is free, so it is passed on to
+ * the storage at once; a delivery waits for its extent; a batch waits for an area, which is how a
+ * slow trainer holds everything back. A frame is free once its last sample is copied, whatever
+ * trainers do.
+ *
+ * <p>For one thread. Next on the way from file to tensor: {@link Handover}, where the batches go.
+ */
+public final class PlanExecutor {
+
+  /** Copied and then checked while it is still in the processor's cache. */
+  private static final long BLOCK = 32 << 10;
+
+  private static final long NONE = -1;
+
+  private final int lane;
+  private final RunSteps run;
+  private final Snapshot snapshot;
+  private final FramePool pool;
+  private final LoadQueue loads;
+  private final SecondLook secondLook;
+  private final Tallies tallies;
+  private final Handover.RankAreas areas;
+  private final CRC32C checksum = new CRC32C();
+
+  private final List<PlanStep> steps = new ArrayList<>(); // of the batch at hand
+  private final ArrayDeque<Long> loadEpochs = new ArrayDeque<>(); // of the loads among them
+  private final List<Place> places = new ArrayList<>();
+  private @Nullable PlanStep pushedBack; // the first delivery of the batch after
+  private @Nullable Straight straight; // the read that the next delivery needs
+  private boolean ended;
+
+  /** A place of the batch at hand. */
+  private static final class Place {
+    final PlanStep.Deliver deliver;
+    final @Nullable Straight straight; // if it is read here, past the frames
+    long offset;
+    long length;
+    boolean damaged;
+    @Nullable Place replacedBy;
+
+    Place(PlanStep.Deliver deliver, @Nullable Straight straight) {
+      this.deliver = deliver;
+      this.straight = straight;
+    }
+  }
+
+  /** A read that goes past the frames: where it goes is known when its batch is laid out. */
+  private static final class Straight {
+    final PlanStep.Load load;
+    final Frame frame = new Frame();
+
+    Straight(PlanStep.Load load) {
+      this.load = load;
+    }
+  }
+
+  PlanExecutor(
+      int lane,
+      RunSteps run,
+      Snapshot snapshot,
+      FramePool pool,
+      LoadQueue loads,
+      SecondLook secondLook,
+      Tallies tallies,
+      Handover.RankAreas areas) {
+    this.lane = lane;
+    this.run = run;
+    this.snapshot = snapshot;
+    this.pool = pool;
+    this.loads = loads;
+    this.secondLook = secondLook;
+    this.tallies = tallies;
+    this.areas = areas;
+  }
+
+  /**
+   * Builds the batch of the next {@code count} steps of the plan in an area of its own; the area,
+   * or {@link AreaQueue#NONE} when the run or the handover has ended.
+   *
+   * @throws Failure if the data is damaged and that is not accepted, or the storage is out of reach
+   */
+  int build(int count) throws InterruptedException {
+    long epoch = gather(count);
+    if (places.isEmpty()) {
+      return AreaQueue.NONE;
+    }
+    long bytes = layOut();
+    long start = System.nanoTime();
+    int area = areas.queue().claim();
+    tallies.add(ReadCounter.TRAINER_WAIT_NANOS, System.nanoTime() - start);
+    if (area == AreaQueue.NONE) {
+      return area;
+    }
+    long handover = areas.memory(area).byteSize();
+    MemorySegment memory = areas.reserve(area, bytes);
+    tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - handover);
+    startStraightLoads(memory, epoch);
+    fill(memory);
+    replaceDamaged(memory);
+    describe(memory, epoch, bytes);
+    return area;
+  }
+
+  /** Collects the steps up to the end of the batch; its epoch. */
+  private long gather(int count) {
+    steps.clear();
+    places.clear();
+    long epoch = 0;
+    int batchSteps = 0;
+    long batchStep = NONE;
+    while (!ended) {
+      PlanStep step = pushedBack != null ? pushedBack : run.next();
+      pushedBack = null;
+      switch (step) {
+        case null -> ended = true;
+        case PlanStep.Deliver deliver -> {
+          if (deliver.step() != batchStep) {
+            if (batchSteps == count) {
+              pushedBack = deliver;
+              return epoch;
+            }
+            batchStep = deliver.step();
+            batchSteps++;
+          }
+          epoch = run.epoch();
+          places.add(new Place(deliver, straight));
+          straight = null;
+          steps.add(deliver);
+        }
+        case PlanStep.Load load when load.frame() == PlanStep.IN_BATCH ->
+            straight = new Straight(load);
+        // Nothing has to be copied before this one: its frame is free now.
+        case PlanStep.Load load when places.isEmpty() -> load(load, run.epoch());
+        case PlanStep.Load load -> {
+          steps.add(load);
+          loadEpochs.add(run.epoch());
+        }
+        case PlanStep.Release release -> steps.add(release);
+        case PlanStep.EpochEnd _ -> batchStep = NONE;
+        default -> throw new IllegalStateException("this node has no peers and no cache: " + step);
+      }
+    }
+    return epoch;
+  }
+
+  /** Gives every place its stretch of the area; the bytes of all. */
+  private long layOut() {
+    long at = BatchLayout.dataAt(places.size());
+    for (Place place : places) {
+      place.length = snapshot.length(place.deliver.sample());
+      if (place.straight != null) {
+        // Page by page, as the file has it: a direct read begins and ends at a page.
+        Extent extent = place.straight.load.extent();
+        long page = ExtentCuts.pageEnd(at);
+        place.offset = page + extent.offset() - ExtentCuts.pageOf(extent.offset());
+        at = page + ExtentCuts.coveringBytes(extent);
+      } else if (place.deliver.frame() == PlanStep.IN_BATCH) {
+        place.offset = offsetOf(place.deliver.sample());
+      } else {
+        place.offset = BatchLayout.aligned(at);
+        at = place.offset + place.length;
+      }
+    }
+    return at;
+  }
+
+  /** Where an earlier place of the batch has the sample that is repeated. */
+  private long offsetOf(long sample) {
+    for (Place place : places) {
+      if (place.deliver.sample() == sample) {
+        return place.offset;
+      }
+    }
+    throw new IllegalStateException("sample " + sample + " is repeated but not in its batch");
+  }
+
+  private void startStraightLoads(MemorySegment memory, long epoch) {
+    for (Place place : places) {
+      if (place.straight != null) {
+        PlanStep.Load load = place.straight.load;
+        Frame frame = place.straight.frame;
+        Extent pages = pages(load.extent());
+        long page = place.offset - (load.extent().offset() - pages.offset());
+        frame.claim(pages, memory.asSlice(page, ExtentCuts.coveringBytes(load.extent())));
+        submit(frame, pages, load.again(), epoch);
+      }
+    }
+  }
+
+  private void load(PlanStep.Load load, long epoch) {
+    Extent pages = pages(load.extent());
+    long resident = pool.claim(load.frame(), pages);
+    tallies.epoch(epoch).peakResident.accumulate(resident);
+    tallies.add(ReadCounter.RESIDENT_BYTES, pool.frame(load.frame()).memory().byteSize());
+    submit(pool.frame(load.frame()), pages, load.again(), epoch);
+  }
+
+  private void submit(Frame frame, Extent pages, boolean again, long epoch) {
+    EpochTally tally = tallies.epoch(epoch);
+    tally.storageReads.increment();
+    tally.storageBytes.add(pages.length());
+    tallies.add(ReadCounter.STORAGE_READS, 1);
+    tallies.add(ReadCounter.STORAGE_BYTES, pages.length());
+    if (again) {
+      tally.rereadBytes.add(pages.length());
+      tallies.add(ReadCounter.REREAD_BYTES, pages.length());
+    }
+    loads.submit(lane, new LoadQueue.Load(pages, frame.memory(), frame::loaded));
+  }
+
+  /** The pages that an extent touches, up to the end of its chunk's file. */
+  private Extent pages(Extent extent) {
+    long start = ExtentCuts.pageOf(extent.offset());
+    long end =
+        Math.min(
+            ExtentCuts.pageEnd(extent.offset() + extent.length()),
+            snapshot.chunkFileBytes(extent.chunk()));
+    return new Extent(extent.chunk(), start, end - start);
+  }
+
+  private void fill(MemorySegment memory) throws InterruptedException {
+    int place = 0;
+    for (PlanStep step : steps) {
+      switch (step) {
+        case PlanStep.Deliver _ -> deliver(places.get(place++), memory);
+        case PlanStep.Load load -> load(load, loadEpochs.remove());
+        case PlanStep.Release release -> release(release.frame());
+        default -> throw new IllegalStateException(step.toString());
+      }
+    }
+  }
+
+  private void release(int frame) {
+    tallies.add(ReadCounter.RESIDENT_BYTES, -pool.frame(frame).memory().byteSize());
+    pool.release(frame);
+  }
+
+  private void deliver(Place place, MemorySegment memory) throws InterruptedException {
+    PlanStep.Deliver deliver = place.deliver;
+    if (place.straight != null) {
+      Frame frame = place.straight.frame;
+      await(frame);
+      place.damaged =
+          !(frame.failure() == null && passes(place, memory)) && !arrives(place, memory, frame);
+    } else if (deliver.frame() == PlanStep.IN_BATCH) {
+      place.damaged = isDamagedAbove(place);
+    } else {
+      Frame frame = pool.frame(deliver.frame());
+      await(frame);
+      place.damaged =
+          !(frame.failure() == null && copies(place, frame, memory))
+              && !arrives(place, memory, frame);
+    }
+  }
+
+  private void await(Frame frame) throws InterruptedException {
+    if (!frame.isLoaded()) {
+      long start = System.nanoTime();
+      frame.await();
+      tallies.add(ReadCounter.STORAGE_WAIT_NANOS, System.nanoTime() - start);
+    }
+  }
+
+  private boolean isDamagedAbove(Place repeat) {
+    for (Place place : places) {
+      if (place != repeat && place.deliver.sample() == repeat.deliver.sample()) {
+        return place.damaged;
+      }
+    }
+    return true;
+  }
+
+  /** Copies a sample out of its frame; true if it passes its checksum. */
+  private boolean copies(Place place, Frame frame, MemorySegment memory) {
+    long sample = place.deliver.sample();
+    long from = snapshot.location(sample).offset() - frame.fileOffset();
+    MemorySegment source = frame.memory();
+    checksum.reset();
+    for (long at = 0; at < place.length; at += BLOCK) {
+      long count = Math.min(BLOCK, place.length - at);
+      MemorySegment.copy(source, from + at, memory, place.offset + at, count);
+      checksum.update(memory.asSlice(place.offset + at, count).asByteBuffer());
+    }
+    return (int) checksum.getValue() == snapshot.checksum(sample);
+  }
+
+  private boolean passes(Place place, MemorySegment memory) {
+    return LittleEndian.checksum(memory.asSlice(place.offset, place.length))
+        == snapshot.checksum(place.deliver.sample());
+  }
+
+  private boolean arrives(Place place, MemorySegment memory, Frame frame) {
+    Failure failure = frame.failure();
+    if (failure != null && !SecondLook.isDamage(failure)) {
+      throw failure;
+    }
+    tallies.add(ReadCounter.STORAGE_READS, 1);
+    tallies.add(ReadCounter.REREAD_BYTES, place.length);
+    return secondLook.arrives(place.deliver.sample(), memory.asSlice(place.offset, place.length));
+  }
+
+  /** Has a damaged place show the nearest good sample of the batch. */
+  private void replaceDamaged(MemorySegment memory) {
+    for (int i = 0; i < places.size(); i++) {
+      Place place = places.get(i);
+      if (place.damaged) {
+        Place good = nearestGood(i);
+        if (place.straight != null || place.deliver.frame() != PlanStep.IN_BATCH) {
+          // Whoever looks at the area as one array finds no bytes that have failed.
+          MemorySegment bad = memory.asSlice(place.offset, place.length);
+          bad.fill((byte) 0);
+          long common = Math.min(place.length, good.length);
+          MemorySegment.copy(memory, good.offset, memory, place.offset, common);
+        }
+        place.replacedBy = good;
+      }
+    }
+  }
+
+  private Place nearestGood(int index) {
+    for (int distance = 1; distance < places.size(); distance++) {
+      if (index - distance >= 0 && !places.get(index - distance).damaged) {
+        return places.get(index - distance);
+      }
+      if (index + distance < places.size() && !places.get(index + distance).damaged) {
+        return places.get(index + distance);
+      }
+    }
+    throw Failure.damaged(
+        "no sample of step %d of rank %d can be read, the first of them '%s': 'gristway verify' tells"
+            + " what is damaged",
+        places.getFirst().deliver.step(),
+        places.getFirst().deliver.rank(),
+        snapshot.key(places.getFirst().deliver.sample()));
+  }
+
+  /** Writes what the batch is, and counts it. */
+  private void describe(MemorySegment memory, long epoch, long bytes) {
+    EpochTally tally = tallies.epoch(epoch);
+    long samples = 0;
+    long sampleBytes = 0;
+    long redirected = 0;
+    long damaged = 0;
+    for (int i = 0; i < places.size(); i++) {
+      Place place = places.get(i);
+      PlanStep.Deliver deliver = place.deliver;
+      Place shown = place.replacedBy == null ? place : place.replacedBy;
+      long sample = shown.deliver.sample();
+      int flags =
+          (deliver.repeat() || place.damaged ? BatchLayout.REPEAT : 0)
+              | (place.damaged ? BatchLayout.DAMAGED : 0);
+      BatchLayout.writeRecord(
+          memory,
+          i,
+          shown.offset,
+          shown.length,
+          sample,
+          deliver.request(),
+          snapshot.label(sample),
+          flags);
+      if (flags == 0) {
+        samples++;
+        sampleBytes += place.length;
+        redirected += sample == deliver.request() ? 0 : 1;
+      }
+      damaged += place.damaged ? 1 : 0;
+    }
+    PlanStep.Deliver first = places.getFirst().deliver;
+    BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), bytes);
+    tally.samples.add(samples);
+    tally.bytes.add(sampleBytes);
+    tally.redirected.add(redirected);
+    tally.repeated.add(places.size() - samples);
+    tally.damaged.add(damaged);
+    tallies.add(ReadCounter.SAMPLES, samples);
+    tallies.add(ReadCounter.BYTES, sampleBytes);
+    tallies.add(ReadCounter.REDIRECTED, redirected);
+    tallies.add(ReadCounter.REPEATED, places.size() - samples);
+    tallies.add(ReadCounter.DAMAGED, damaged);
+  }
+}

@@ -1,0 +1,44 @@
+package org.gristway.read;
+
+import java.util.Arrays;
+import java.util.List;
+
+/** What a loader counts for all to see. */
+public enum ReadCounter {
+  /** Epochs that every rank has finished receiving, and batches and samples received. */
+  EPOCHS("epochs"),
+  BATCHES("batches"),
+  SAMPLES("samples"),
+  BYTES("bytes"),
+  /** Reads from storage and their bytes; those of extents that were read before, apart. */
+  STORAGE_READS("storage-reads"),
+  STORAGE_BYTES("storage-bytes"),
+  REREAD_BYTES("reread-bytes"),
+  /** The bytes of frames in use now, and of the handover. */
+  RESIDENT_BYTES("resident-bytes"),
+  HANDOVER_BYTES("handover-bytes"),
+  /** Samples given in place of the requested one; to fill a place; damaged and left out. */
+  REDIRECTED("redirected"),
+  REPEATED("repeated"),
+  DAMAGED("damaged"),
+  /** The time that trainers have waited for data: the one number that matters. */
+  STALL_NANOS("stall-nanoseconds"),
+  /** The time that lanes have waited for storage, and for trainers. */
+  STORAGE_WAIT_NANOS("storage-wait-nanoseconds"),
+  TRAINER_WAIT_NANOS("trainer-wait-nanoseconds");
+
+  private final String text;
+
+  ReadCounter(String text) {
+    this.text = text;
+  }
+
+  /** Its name. */
+  public String text() {
+    return text;
+  }
+
+  static List<String> names() {
+    return Arrays.stream(values()).map(ReadCounter::text).toList();
+  }
+}
