@@ -41,7 +41,18 @@ public final class AreaQueue {
       while (free.isEmpty() && !ended) {
         changed.await();
       }
-      return ended ? NONE : free.remove();
+      return ended ? NONE : free.pop(); // the one used last, which the processor may still know
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives a claimed area back in which no batch could be built. */
+  public void abandon(int area) {
+    lock.lock();
+    try {
+      free.push(area);
+      changed.signalAll();
     } finally {
       lock.unlock();
     }
@@ -102,18 +113,18 @@ public final class AreaQueue {
     lock.lock();
     try {
       taken--;
-      free.add(area);
+      free.push(area);
       changed.signalAll();
     } finally {
       lock.unlock();
     }
   }
 
-  /** True if a batch is ready, so that taking it does not wait. */
-  public boolean isReady() {
+  /** True if claiming an area would not wait. */
+  public boolean hasFree() {
     lock.lock();
     try {
-      return !ready.isEmpty();
+      return !free.isEmpty();
     } finally {
       lock.unlock();
     }

@@ -50,6 +50,11 @@ public final class Batch implements AutoCloseable {
     return BatchLayout.sample(area, checked(place));
   }
 
+  /** The id of the sample that was due in a place: another one than is there if it is damaged. */
+  public long planned(int place) {
+    return BatchLayout.planned(area, checked(place));
+  }
+
   /** The id of the sample that a plain loader would have given here. */
   public long request(int place) {
     return BatchLayout.request(area, checked(place));

@@ -12,11 +12,12 @@ import org.gristway.chunk.LittleEndian;
  *  16  rank                      4
  *  20  places, n                 4
  *  24  bytes used of the area    8
- *  64  n records of 40 bytes:
+ *  64  n records of 48 bytes:
  *        offset in the area      8
  *        length                  8
  *        sample                  8
- *        request                 8
+ *        planned                 8   the sample that was due: another one if that is damaged
+ *        request                 8   the sample that a plain loader would have given
  *        label, -1 if none       4
  *        flags                   4   1 repeat, 2 damaged
  *      the samples' bytes, each from a multiple of 8
@@ -34,7 +35,7 @@ public final class BatchLayout {
   public static final int DAMAGED = 2;
 
   static final int HEADER_BYTES = 64;
-  static final int RECORD_BYTES = 40;
+  static final int RECORD_BYTES = 48;
   private static final int ALIGNMENT = 8;
 
   private BatchLayout() {}
@@ -64,6 +65,7 @@ public final class BatchLayout {
       long offset,
       long length,
       long sample,
+      long planned,
       long request,
       int label,
       int flags) {
@@ -71,9 +73,10 @@ public final class BatchLayout {
     LittleEndian.putLong(area, at, offset);
     LittleEndian.putLong(area, at + 8, length);
     LittleEndian.putLong(area, at + 16, sample);
-    LittleEndian.putLong(area, at + 24, request);
-    LittleEndian.putInt(area, at + 32, label);
-    LittleEndian.putInt(area, at + 36, flags);
+    LittleEndian.putLong(area, at + 24, planned);
+    LittleEndian.putLong(area, at + 32, request);
+    LittleEndian.putInt(area, at + 40, label);
+    LittleEndian.putInt(area, at + 44, flags);
   }
 
   public static long epoch(MemorySegment area) {
@@ -104,15 +107,19 @@ public final class BatchLayout {
     return LittleEndian.getLong(area, dataAt(place) + 16);
   }
 
-  public static long request(MemorySegment area, int place) {
+  public static long planned(MemorySegment area, int place) {
     return LittleEndian.getLong(area, dataAt(place) + 24);
   }
 
+  public static long request(MemorySegment area, int place) {
+    return LittleEndian.getLong(area, dataAt(place) + 32);
+  }
+
   public static int label(MemorySegment area, int place) {
-    return LittleEndian.getInt(area, dataAt(place) + 32);
+    return LittleEndian.getInt(area, dataAt(place) + 40);
   }
 
   public static int flags(MemorySegment area, int place) {
-    return LittleEndian.getInt(area, dataAt(place) + 36);
+    return LittleEndian.getInt(area, dataAt(place) + 44);
   }
 }

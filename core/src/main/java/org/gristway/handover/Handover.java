@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.gristway.Failure;
@@ -21,7 +22,7 @@ import org.gristway.os.SharedMemory;
 public final class Handover implements AutoCloseable {
 
   /** One with the trainer, one being built, and two ready between them. */
-  private static final int AREAS = 4;
+  public static final int AREAS_AHEAD = 4;
 
   private final SharedMemory memory;
   private final List<RankAreas> ranks = new ArrayList<>();
@@ -29,14 +30,15 @@ public final class Handover implements AutoCloseable {
 
   /** The areas of one rank. */
   public final class RankAreas {
-    private final AreaQueue queue = new AreaQueue(AREAS);
-    private final MemorySegment[] areas = new MemorySegment[AREAS];
-    private final long[] offsets = new long[AREAS];
+    private final AreaQueue queue;
+    private final MemorySegment[] areas;
+    private final long[] offsets;
 
-    private RankAreas() {
-      for (int i = 0; i < AREAS; i++) {
-        areas[i] = MemorySegment.NULL;
-      }
+    private RankAreas(int count) {
+      this.queue = new AreaQueue(count);
+      this.areas = new MemorySegment[count];
+      this.offsets = new long[count];
+      Arrays.fill(areas, MemorySegment.NULL);
     }
 
     public AreaQueue queue() {
@@ -77,14 +79,17 @@ public final class Handover implements AutoCloseable {
     }
   }
 
-  public Handover(int ranks) {
+  /**
+   * @param areas of each rank; those that are never used cost nothing
+   */
+  public Handover(int ranks, int areas) {
     try {
       this.memory = SharedMemory.create("gristway-handover");
     } catch (IOException failed) {
       throw Failure.io("make shared memory for batches", failed);
     }
     for (int i = 0; i < ranks; i++) {
-      this.ranks.add(new RankAreas());
+      this.ranks.add(new RankAreas(areas));
     }
   }
 

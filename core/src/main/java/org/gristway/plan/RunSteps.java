@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * take the first loads of the next: they follow the release that makes room for them, and the
  * frames of the next epoch are renamed accordingly.
  */
-public final class RunSteps {
+public final class RunSteps implements StepSource {
 
   /** The plans of a run. */
   public interface Epochs {
@@ -102,12 +102,12 @@ public final class RunSteps {
     this.epoch = first.epoch();
   }
 
-  /** The epoch that the last step belongs to: a load may be of the one after the others. */
+  @Override
   public long epoch() {
     return epoch;
   }
 
-  /** The next step, or null at the end of the run. */
+  @Override
   public @Nullable PlanStep next() {
     PlanStep early = ahead.poll();
     if (early != null) {

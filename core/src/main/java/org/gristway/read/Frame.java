@@ -1,7 +1,6 @@
 package org.gristway.read;
 
 import java.lang.foreign.MemorySegment;
-import org.gristway.Failure;
 import org.gristway.chunk.Extent;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +20,7 @@ final class Frame {
   private State state = State.FREE;
   private MemorySegment memory = MemorySegment.NULL;
   private @Nullable Extent pages;
-  private @Nullable Failure failure;
+  private @Nullable Throwable failure;
 
   /** Makes it the frame of an extent (with the rest of its first and last page). */
   synchronized void claim(Extent newPages, MemorySegment newMemory) {
@@ -35,7 +34,7 @@ final class Frame {
   }
 
   /** Tells that the extent has arrived, or why it has not. */
-  synchronized void loaded(@Nullable Failure why) {
+  synchronized void loaded(@Nullable Throwable why) {
     if (state != State.LOADING) {
       throw new IllegalStateException("a frame is loaded that nobody has claimed");
     }
@@ -51,13 +50,18 @@ final class Frame {
     }
   }
 
+  /** True if something has been asked to be loaded into it. */
+  synchronized boolean isClaimed() {
+    return state != State.FREE;
+  }
+
   /** True if {@link #await} would not wait. */
   synchronized boolean isLoaded() {
     return state == State.LOADED;
   }
 
   /** Why the extent could not be read, or null; to be asked after {@link #await}. */
-  synchronized @Nullable Failure failure() {
+  synchronized @Nullable Throwable failure() {
     return failure;
   }
 

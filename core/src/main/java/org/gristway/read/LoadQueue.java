@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import org.gristway.Failure;
 import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +22,7 @@ final class LoadQueue implements AutoCloseable {
 
   /** Told in a reading thread when a read has ended. */
   interface Arrival {
-    void arrived(@Nullable Failure failure);
+    void arrived(@Nullable Throwable failure);
   }
 
   private final ChunkSource source;
@@ -59,11 +58,11 @@ final class LoadQueue implements AutoCloseable {
 
   private void readUntilClosed() {
     for (Load load = take(); load != null; load = take()) {
-      Failure failure = null;
+      Throwable failure = null;
       try {
         source.fill(load.pages(), load.memory());
-      } catch (Failure refused) {
-        failure = refused;
+      } catch (Throwable thrown) {
+        failure = thrown; // whoever waits for the read has a use for it; this thread has none
       }
       load.arrival().arrived(failure);
     }

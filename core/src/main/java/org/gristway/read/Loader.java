@@ -5,26 +5,20 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.gristway.Failure;
-import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
-import org.gristway.os.MachineMemory;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanInputs;
-import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.ReadState;
 import org.gristway.plan.Run;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
-import org.gristway.plan.policy.UnboundedPolicy;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 
@@ -46,21 +40,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Loader implements AutoCloseable {
 
-  private static final System.Logger LOG = System.getLogger(Loader.class.getName());
-
   private final Dataset dataset;
   private final LoaderOptions options;
   private final Run run;
   private final ExtentCuts cuts;
-  private final ReadPlan firstPlan;
-  private final FolderChunkStore store;
-  private final FolderChunkStore secondStore; // through the page cache
-  private final FramePool pool;
-  private final LoadQueue loads;
-  private final Tallies tallies = new Tallies();
-  private final Handover handover;
+  private final Engine engine;
   private final List<Rank> ranks = new ArrayList<>();
-  private final Set<Batch> inUse = ConcurrentHashMap.newKeySet();
 
   /** Where a rank's trainer is. */
   private final class Rank {
@@ -110,25 +95,11 @@ public final class Loader implements AutoCloseable {
         state == null
             ? Run.begin(policy, inputs, options.epochs())
             : Run.resume(policy, inputs, state, Policies::named, options.epochs());
-    this.firstPlan = run.firstPlan();
-    refuseTooMuch();
-    this.store = FolderChunkStore.direct(dataset.path(), snapshot);
-    this.secondStore = new FolderChunkStore(dataset.path(), snapshot);
-    SecondLook secondLook =
-        new SecondLook(dataset.path(), snapshot, secondStore, options.strict(), notices);
-    this.pool =
-        new FramePool(
-            firstPlan.frames(), inputs.settings().extentBytes(), firstPlan.residentBytes());
-    this.handover = new Handover(options.ranks());
-    this.loads = new LoadQueue(store, options.ranks(), options.threads());
+    this.engine =
+        new Engine(
+            dataset, options, run.firstPlan(), options.ranks(), Handover.AREAS_AHEAD, notices);
     for (int rank = 0; rank < options.ranks(); rank++) {
-      Handover.RankAreas areas = handover.rank(rank);
-      ranks.add(
-          new Rank(
-              rank,
-              new PlanExecutor(
-                  rank, run.lane(rank), snapshot, pool, loads, secondLook, tallies, areas),
-              areas));
+      ranks.add(new Rank(rank, engine.executor(rank, run.lane(rank)), engine.areas(rank)));
     }
     // With no batches at all, a lane would look for the next one for ever.
     boolean hasBatches = run.firstEpoch() < options.epochs() && inputs.shares().steps() > 0;
@@ -141,23 +112,9 @@ public final class Loader implements AutoCloseable {
     }
   }
 
-  private void refuseTooMuch() {
-    long needed = firstPlan.residentBytes();
-    long available = MachineMemory.available();
-    if (needed > available) {
-      throw Failure.environment(
-          "%d bytes of memory are not free here, only %d are: give --memory at most that%s",
-          needed,
-          available,
-          options.policy().equals(UnboundedPolicy.NAME)
-              ? ", and another policy than '" + UnboundedPolicy.NAME + "', which holds everything"
-              : "");
-    }
-  }
-
   /** Opens the newest version of a dataset and begins to read. */
   public static Loader open(Path path, LoaderOptions options) {
-    return open(Dataset.open(path), options, null, Loader::log);
+    return open(Dataset.open(path), options, null, Engine::log);
   }
 
   /**
@@ -165,7 +122,7 @@ public final class Loader implements AutoCloseable {
    * one that it would have been; in another, what is left of the epoch is dealt anew.
    */
   public static Loader open(Path path, LoaderOptions options, ReadState state) {
-    return open(Dataset.open(path), options, state, Loader::log);
+    return open(Dataset.open(path), options, state, Engine::log);
   }
 
   /**
@@ -184,10 +141,6 @@ public final class Loader implements AutoCloseable {
     }
   }
 
-  private static void log(String line) {
-    LOG.log(System.Logger.Level.WARNING, line);
-  }
-
   /** The dataset that is read. */
   public Dataset dataset() {
     return dataset;
@@ -204,12 +157,12 @@ public final class Loader implements AutoCloseable {
 
   /** The most memory that frames take. */
   public long memoryBytes() {
-    return firstPlan.residentBytes();
+    return engine.memoryBytes();
   }
 
   /** The memory of the batches on their way to trainers, on top of the frames. */
   public long handoverBytes() {
-    return handover.bytes();
+    return engine.handoverBytes();
   }
 
   /** The rest of the only rank's current epoch; when that is over, all of the next. */
@@ -281,22 +234,11 @@ public final class Loader implements AutoCloseable {
       throw Failure.wrongCall("there are no more batches: the run has %d epochs", options.epochs());
     }
     long waited = System.nanoTime() - start;
-    tallies.epoch(reader.epoch).stallNanos.add(waited);
-    tallies.add(ReadCounter.STALL_NANOS, waited);
-    tallies.add(ReadCounter.BATCHES, 1);
+    engine.tallies().epoch(reader.epoch).stallNanos.add(waited);
+    engine.tallies().add(ReadCounter.STALL_NANOS, waited);
+    engine.tallies().add(ReadCounter.BATCHES, 1);
     count(reader);
-    Batch[] self = new Batch[1];
-    Batch batch =
-        new Batch(
-            dataset.snapshot(),
-            reader.areas.memory(area),
-            () -> {
-              inUse.remove(self[0]);
-              reader.areas.queue().release(area);
-            });
-    self[0] = batch;
-    inUse.add(batch);
-    return batch;
+    return engine.batch(rank, area);
   }
 
   private void count(Rank reader) {
@@ -328,12 +270,12 @@ public final class Loader implements AutoCloseable {
 
   /** What an epoch has read and delivered up to now. */
   public EpochReport report(long epoch) {
-    return tallies.epoch(epoch).report(epoch);
+    return engine.tallies().epoch(epoch).report(epoch);
   }
 
   /** The value of a counter. */
   public long counter(ReadCounter counter) {
-    return tallies.get(counter);
+    return engine.tallies().get(counter);
   }
 
   /** Ends all reading and gives the memory back; batches that are open are closed. */
@@ -353,13 +295,7 @@ public final class Loader implements AutoCloseable {
         }
       }
     }
-    loads.close();
-    List.copyOf(inUse).forEach(Batch::close);
-    handover.close();
-    pool.close();
-    store.close();
-    secondStore.close();
-    tallies.close();
+    engine.close();
     dataset.close();
     if (interrupted) {
       Thread.currentThread().interrupt();

@@ -13,7 +13,7 @@ import org.gristway.handover.BatchLayout;
 import org.gristway.handover.Handover;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanStep;
-import org.gristway.plan.RunSteps;
+import org.gristway.plan.StepSource;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 
@@ -36,7 +36,7 @@ public final class PlanExecutor {
   private static final long NONE = -1;
 
   private final int lane;
-  private final RunSteps run;
+  private final StepSource run;
   private final Snapshot snapshot;
   private final FramePool pool;
   private final LoadQueue loads;
@@ -50,7 +50,6 @@ public final class PlanExecutor {
   private final List<Place> places = new ArrayList<>();
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
   private @Nullable Straight straight; // the read that the next delivery needs
-  private boolean ended;
 
   /** A place of the batch at hand. */
   private static final class Place {
@@ -79,7 +78,7 @@ public final class PlanExecutor {
 
   PlanExecutor(
       int lane,
-      RunSteps run,
+      StepSource run,
       Snapshot snapshot,
       FramePool pool,
       LoadQueue loads,
@@ -114,14 +113,32 @@ public final class PlanExecutor {
     if (area == AreaQueue.NONE) {
       return area;
     }
-    long handover = areas.memory(area).byteSize();
-    MemorySegment memory = areas.reserve(area, bytes);
-    tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - handover);
-    startStraightLoads(memory, epoch);
-    fill(memory);
-    replaceDamaged(memory);
-    describe(memory, epoch, bytes);
-    return area;
+    boolean built = false;
+    try {
+      long handover = areas.memory(area).byteSize();
+      MemorySegment memory = areas.reserve(area, bytes);
+      tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - handover);
+      startStraightLoads(memory, epoch);
+      fill(memory);
+      replaceDamaged(memory);
+      describe(memory, epoch, bytes);
+      built = true;
+      return area;
+    } finally {
+      if (!built) {
+        abandon(area);
+      }
+    }
+  }
+
+  /** Gives an area back, once no read goes to it any more. */
+  private void abandon(int area) throws InterruptedException {
+    for (Place place : places) {
+      if (place.straight != null && place.straight.frame.isClaimed()) {
+        place.straight.frame.await();
+      }
+    }
+    areas.queue().abandon(area);
   }
 
   /** Collects the steps up to the end of the batch; its epoch. */
@@ -131,11 +148,13 @@ public final class PlanExecutor {
     long epoch = 0;
     int batchSteps = 0;
     long batchStep = NONE;
-    while (!ended) {
+    while (true) {
       PlanStep step = pushedBack != null ? pushedBack : run.next();
       pushedBack = null;
       switch (step) {
-        case null -> ended = true;
+        case null -> {
+          return epoch;
+        }
         case PlanStep.Deliver deliver -> {
           if (deliver.step() != batchStep) {
             if (batchSteps == count) {
@@ -163,7 +182,6 @@ public final class PlanExecutor {
         default -> throw new IllegalStateException("this node has no peers and no cache: " + step);
       }
     }
-    return epoch;
   }
 
   /** Gives every place its stretch of the area; the bytes of all. */
@@ -313,9 +331,12 @@ public final class PlanExecutor {
   }
 
   private boolean arrives(Place place, MemorySegment memory, Frame frame) {
-    Failure failure = frame.failure();
-    if (failure != null && !SecondLook.isDamage(failure)) {
-      throw failure;
+    switch (frame.failure()) {
+      case null -> {}
+      case Failure failure when SecondLook.isDamage(failure) -> {}
+      case RuntimeException known -> throw known;
+      case Error error -> throw error;
+      case Throwable other -> throw new IllegalStateException(other);
     }
     tallies.add(ReadCounter.STORAGE_READS, 1);
     tallies.add(ReadCounter.REREAD_BYTES, place.length);
@@ -378,6 +399,7 @@ public final class PlanExecutor {
           shown.offset,
           shown.length,
           sample,
+          deliver.sample(),
           deliver.request(),
           snapshot.label(sample),
           flags);

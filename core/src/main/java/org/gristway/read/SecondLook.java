@@ -10,7 +10,6 @@ import org.gristway.chunk.Extent;
 import org.gristway.chunk.LittleEndian;
 import org.gristway.os.PosixException;
 import org.gristway.snapshot.Snapshot;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What is done about a sample that has not arrived as it was packed: it is read once more, on its
@@ -69,10 +68,9 @@ final class SecondLook {
   }
 
   /** True if the data is at fault: reading on without it makes sense. */
-  static boolean isDamage(@Nullable Failure failure) {
-    return failure != null
-        && (failure.kind() == Failure.Kind.DAMAGED
-            || (failure.getCause() instanceof PosixException cause
-                && cause.number() == INPUT_OUTPUT_ERROR));
+  static boolean isDamage(Failure failure) {
+    return (failure.kind() == Failure.Kind.DAMAGED
+        || (failure.getCause() instanceof PosixException cause
+            && cause.number() == INPUT_OUTPUT_ERROR));
   }
 }

@@ -1,0 +1,242 @@
+package org.gristway.read;
+
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.LongPredicate;
+import org.gristway.Failure;
+import org.gristway.dataset.Dataset;
+import org.gristway.handover.AreaQueue;
+import org.gristway.handover.Batch;
+import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.PlanInputs;
+import org.gristway.plan.PlanSettings;
+import org.gristway.plan.ReadPolicy;
+import org.gristway.plan.Run;
+import org.gristway.plan.RunSteps;
+import org.gristway.plan.SampleLayout;
+import org.gristway.plan.SampleSet;
+import org.gristway.plan.World;
+import org.gristway.plan.policy.Policies;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A dataset that is asked by index, as training code with a sampler of its own does.
+ *
+ * <p><b>Exact</b>: a request gets the samples that it names; damage is a failure.
+ * <b>Redirected</b>: the user states that the sampler draws each index of a set once per epoch.
+ * Then an index only says <i>that</i> a sample is wanted: any sample of the set that was not given
+ * since {@link #setEpoch} answers it, and the batch tells which it was. So a training set never
+ * gets a validation sample, and everything is read in whole extents ahead of need.
+ *
+ * <p>Any thread may ask. The order of redirected samples is that of the requests' arrival; it is
+ * the same in every run where requests come in the same order.
+ */
+public final class AskedLoader implements AutoCloseable {
+
+  /** Batches that may be open at once; their memory is taken only when they are. */
+  private static final int MOST_OPEN = 256;
+
+  private final Dataset dataset;
+  private final LoaderOptions options;
+  private final SampleLayout layout;
+  private final SampleSet set;
+  private final boolean redirect;
+  private final PlanInputs inputs;
+  private final long[] asked; // a bit a sample: asked for in this epoch
+  private long answered; // samples of the set given in this epoch
+  private long repeats;
+  private long epoch;
+  private Engine engine;
+  private AskedSteps steps;
+  private PlanExecutor executor;
+  private @Nullable Throwable failure; // that has left the plan half carried out
+
+  private AskedLoader(Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
+    this.dataset = dataset;
+    this.options = options;
+    this.layout = SampleLayout.of(dataset.snapshot());
+    this.set = set;
+    this.redirect = redirect;
+    // Whoever asks makes the batches, so a sample is a step; and the set has one lane.
+    PlanSettings given = options.withRanks(1).planSettings();
+    PlanSettings settings =
+        new PlanSettings(given.policy(), 1, given.memory(), given.extentBytes(), given.tail());
+    this.inputs =
+        new PlanInputs(
+            layout,
+            ExtentCuts.cut(layout, settings.extentBytes()),
+            set,
+            options.seed(),
+            0,
+            World.of(1),
+            settings);
+    this.asked = new long[Math.toIntExact(dataset.size() / 64) + 1];
+    open(0);
+  }
+
+  /** Answers with exactly the samples that are asked for. */
+  public static AskedLoader exact(Path path, LoaderOptions options) {
+    Dataset dataset = Dataset.open(path);
+    return open(dataset, options.withStrict(true), SampleSet.all(dataset.size()), false);
+  }
+
+  /** Redirects within all samples of the dataset. */
+  public static AskedLoader redirected(Path path, LoaderOptions options) {
+    Dataset dataset = Dataset.open(path);
+    return open(dataset, options, SampleSet.all(dataset.size()), true);
+  }
+
+  /**
+   * Redirects within a set of samples.
+   *
+   * @param options of which {@code ranks} says how many processes share the sampler: fewer indices
+   *     than that may be asked for twice in an epoch, to make their shares equal
+   * @param indices the set
+   */
+  public static AskedLoader redirected(Path path, LoaderOptions options, LongPredicate indices) {
+    Dataset dataset = Dataset.open(path);
+    return open(dataset, options, SampleSet.where(dataset.size(), indices), true);
+  }
+
+  private static AskedLoader open(
+      Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
+    try {
+      return new AskedLoader(dataset, options, set, redirect);
+    } catch (RuntimeException refused) {
+      dataset.close();
+      throw refused;
+    }
+  }
+
+  /** How many indices may be asked for in an epoch. */
+  public long size() {
+    return set.count();
+  }
+
+  /**
+   * Begins an epoch: every sample of the set is there to be given again. Going on to the next epoch
+   * when one is used up costs nothing; anything else reads anew.
+   */
+  public synchronized void setEpoch(long number) {
+    if (number < 0) {
+      throw Failure.wrongCall("there is no epoch %d", number);
+    }
+    boolean goesOn = failure == null && answered == set.count() && number == epoch + 1;
+    boolean isUnused = failure == null && answered == 0 && repeats == 0 && number == epoch;
+    Arrays.fill(asked, 0);
+    answered = 0;
+    repeats = 0;
+    if (!goesOn && !isUnused && redirect) {
+      engine.close();
+      open(number);
+    }
+    epoch = number;
+  }
+
+  private void open(long number) {
+    epoch = number;
+    ReadPolicy policy = Policies.named(options.policy());
+    Run run = Run.begin(policy, inputs, Long.MAX_VALUE);
+    RunSteps plan = new RunSteps(policy.plan(inputs, number), 0, 0, run);
+    engine = new Engine(dataset, options, policy.plan(inputs, number), 1, MOST_OPEN, Engine::log);
+    steps = new AskedSteps(layout, redirect ? plan : null);
+    failure = null;
+    executor = engine.executor(0, steps);
+  }
+
+  /**
+   * As many samples as indices, in one batch. It is the caller's until it is closed.
+   *
+   * @throws Failure (wrong call) if an index is outside the set, or was asked for before in this
+   *     epoch; nothing has changed then
+   */
+  public synchronized Batch get(long... indices) {
+    check(indices);
+    for (long index : indices) {
+      boolean again = isAsked(index);
+      mark(index);
+      if (!redirect) {
+        steps.askExactly(index, false);
+      } else if (again) {
+        repeats++;
+        steps.askExactly(index, true);
+      } else {
+        answered++;
+        steps.askAny(index);
+      }
+    }
+    try {
+      return engine.batch(0, build());
+    } catch (InterruptedException stop) {
+      failure = stop;
+      Thread.currentThread().interrupt();
+      throw Failure.environment("interrupted while waiting for data");
+    } catch (RuntimeException | Error thrown) {
+      failure = thrown;
+      throw thrown;
+    }
+  }
+
+  private int build() throws InterruptedException {
+    int area = executor.build(Integer.MAX_VALUE);
+    AreaQueue queue = engine.areas(0).queue();
+    queue.publish(area);
+    return queue.take();
+  }
+
+  private void check(long[] indices) {
+    if (failure != null && redirect) {
+      throw Failure.environment(
+          "reading has failed before in this epoch: %s", String.valueOf(failure.getMessage()));
+    }
+    if (indices.length == 0) {
+      throw Failure.wrongCall("a request must name at least one index");
+    }
+    if (!engine.areas(0).queue().hasFree()) {
+      throw Failure.wrongCall(
+          "%d batches are open: close a batch before asking for more, or copy what must be kept",
+          MOST_OPEN);
+    }
+    int again = 0;
+    Set<Long> named = new HashSet<>();
+    for (long index : indices) {
+      if (!set.contains(index)) {
+        throw Failure.wrongCall(
+            "index %d is not in the set of %d: does the sampler draw from another split, or from the"
+                + " whole dataset?",
+            index, set.count());
+      }
+      if (redirect && (isAsked(index) || !named.add(index))) {
+        again++;
+        if (repeats + again >= options.ranks()) {
+          throw Failure.wrongCall(
+              "index %d was asked for before in epoch %d: with redirection, each index may be asked"
+                  + " for once per epoch (is setEpoch called between epochs, and does the sampler"
+                  + " draw without replacement?)",
+              index, epoch);
+        }
+      }
+    }
+  }
+
+  private boolean isAsked(long index) {
+    return (asked[(int) (index >>> 6)] >>> index & 1) == 1;
+  }
+
+  private void mark(long index) {
+    asked[(int) (index >>> 6)] |= 1L << index;
+  }
+
+  /** What has been read and delivered up to now. */
+  public synchronized EpochReport report() {
+    return engine.tallies().epoch(epoch).report(epoch);
+  }
+
+  @Override
+  public synchronized void close() {
+    engine.close();
+    dataset.close();
+  }
+}

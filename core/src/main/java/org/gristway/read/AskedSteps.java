@@ -1,0 +1,80 @@
+package org.gristway.read;
+
+import java.util.ArrayDeque;
+import org.gristway.plan.PlanStep;
+import org.gristway.plan.SampleLayout;
+import org.gristway.plan.StepSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A plan's steps as far as somebody has asked for samples. What follows the last delivery, up to
+ * the next, belongs to it: the room that it makes is loaded into at once.
+ */
+final class AskedSteps implements StepSource {
+
+  /** An index that was asked for; if it must be exactly that sample, then {@code exact}. */
+  private record Ask(long index, boolean exact, boolean repeat) {}
+
+  private final SampleLayout layout;
+  private final @Nullable StepSource plan; // none if every sample is asked for exactly
+  private final ArrayDeque<Ask> asks = new ArrayDeque<>();
+  private PlanStep.@Nullable Deliver held; // the next delivery of the plan
+  private PlanStep.@Nullable Deliver exact; // its load has just been returned
+  private long exactStep = -2;
+
+  AskedSteps(SampleLayout layout, @Nullable StepSource plan) {
+    this.layout = layout;
+    this.plan = plan;
+  }
+
+  /** Some sample of the plan, in answer to this index. */
+  void askAny(long index) {
+    asks.add(new Ask(index, false, false));
+  }
+
+  /** Exactly this sample. */
+  void askExactly(long index, boolean repeat) {
+    asks.add(new Ask(index, true, repeat));
+  }
+
+  @Override
+  public long epoch() {
+    return plan == null ? 0 : plan.epoch();
+  }
+
+  @Override
+  public @Nullable PlanStep next() {
+    PlanStep.Deliver loaded = exact;
+    if (loaded != null) {
+      exact = null;
+      return loaded;
+    }
+    Ask ask = asks.peek();
+    if (ask != null && ask.exact()) {
+      asks.remove();
+      // A step of its own, below all of the plan's.
+      exact =
+          new PlanStep.Deliver(
+              exactStep--, 0, 0, ask.index(), ask.index(), PlanStep.IN_BATCH, ask.repeat());
+      return new PlanStep.Load(layout.location(ask.index()), PlanStep.IN_BATCH, ask.repeat());
+    }
+    PlanStep step = held != null ? held : plan == null ? null : plan.next();
+    held = null;
+    if (step instanceof PlanStep.Deliver deliver) {
+      if (ask == null) {
+        held = deliver;
+        return null;
+      }
+      asks.remove();
+      return new PlanStep.Deliver(
+          deliver.step(),
+          deliver.position(),
+          deliver.rank(),
+          ask.index(),
+          deliver.sample(),
+          deliver.frame(),
+          deliver.repeat());
+    }
+    return step;
+  }
+}
