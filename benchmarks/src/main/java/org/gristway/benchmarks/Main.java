@@ -3,6 +3,7 @@ package org.gristway.benchmarks;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.gristway.os.Folders;
 
 /** Runs one benchmark: {@code run NAME [FOLDER [ROUNDS]]}. */
@@ -26,13 +27,29 @@ public final class Main {
           case "verify" -> new VerifyBenchmark();
           case "snapshot" -> new SnapshotBenchmark();
           case "startup" -> new StartupBenchmark();
+          case "read" -> new ReadBenchmark();
+          case "read-cpu" -> new CpuBenchmark();
+          case "mixing" -> new MixingBenchmark();
+          case "plan" -> new PlanBenchmark();
+          case "read-arm" -> {
+            ReadArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
+            yield null;
+          }
+          case "files-arm" -> {
+            FilesArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
+            yield null;
+          }
+          case "plan-arm" -> {
+            PlanBenchmark.plan(arguments[1], arguments[2]);
+            yield null;
+          }
           case "open-snapshot" -> {
             SnapshotBenchmark.openAndLookUp(Path.of(arguments[1]));
             yield null;
           }
           default -> {
             System.err.println(
-                "usage: benchmarks/run pack|verify|snapshot|startup [FOLDER [ROUNDS]]");
+                "usage: benchmarks/run pack|verify|snapshot|startup|read|read-cpu|mixing|plan [FOLDER [ROUNDS]]");
             System.exit(2);
             yield null;
           }

@@ -58,7 +58,7 @@ final class SnapshotBenchmark implements Main.Benchmark {
     }
   }
 
-  private static Path write(Path folder) throws IOException {
+  static Path write(Path folder) throws IOException {
     byte[] model = key(0);
     DatasetId id = new DatasetId(1, 2);
     long perChunk = 10_000;

@@ -11,79 +11,64 @@ import org.jspecify.annotations.Nullable;
  */
 final class Frame {
 
-  private enum State {
-    FREE,
-    LOADING,
-    LOADED
-  }
+  /**
+   * What a frame holds.
+   *
+   * @param pages of the extent: it, with the rest of its first and last page
+   * @param memory that they are in
+   * @param failure why they are not there, or null
+   */
+  record Held(Extent pages, MemorySegment memory, @Nullable Throwable failure) {}
 
-  private State state = State.FREE;
-  private MemorySegment memory = MemorySegment.NULL;
-  private @Nullable Extent pages;
-  private @Nullable Throwable failure;
+  private @Nullable Held loading;
+  private volatile @Nullable Held held;
 
-  /** Makes it the frame of an extent (with the rest of its first and last page). */
-  synchronized void claim(Extent newPages, MemorySegment newMemory) {
-    if (state != State.FREE) {
+  /** Makes it the frame of some pages, which will be loaded into the memory. */
+  synchronized void claim(Extent pages, MemorySegment memory) {
+    if (isClaimed()) {
       throw new IllegalStateException("a frame is loaded while it is in use");
     }
-    state = State.LOADING;
-    pages = newPages;
-    memory = newMemory;
-    failure = null;
+    loading = new Held(pages, memory, null);
   }
 
-  /** Tells that the extent has arrived, or why it has not. */
-  synchronized void loaded(@Nullable Throwable why) {
-    if (state != State.LOADING) {
+  /** Tells that the pages have arrived, or why they have not. */
+  synchronized void loaded(@Nullable Throwable failure) {
+    Held arrived = loading;
+    if (arrived == null) {
       throw new IllegalStateException("a frame is loaded that nobody has claimed");
     }
-    failure = why;
-    state = State.LOADED;
+    loading = null;
+    held = failure == null ? arrived : new Held(arrived.pages(), arrived.memory(), failure);
     notifyAll();
   }
 
-  /** Waits until the frame has been claimed and its extent has arrived, or failed to. */
-  synchronized void await() throws InterruptedException {
-    while (state != State.LOADED) {
+  /** What it holds, if that has arrived; otherwise null. */
+  @Nullable Held held() {
+    return held;
+  }
+
+  /** What it holds, when it has been claimed and its pages have arrived, or failed to. */
+  synchronized Held await() throws InterruptedException {
+    Held arrived = held;
+    while (arrived == null) {
       wait();
+      arrived = held;
     }
+    return arrived;
   }
 
-  /** True if something has been asked to be loaded into it. */
+  /** True if something is loaded, or being loaded, into it. */
   synchronized boolean isClaimed() {
-    return state != State.FREE;
+    return loading != null || held != null;
   }
 
-  /** True if {@link #await} would not wait. */
-  synchronized boolean isLoaded() {
-    return state == State.LOADED;
-  }
-
-  /** Why the extent could not be read, or null; to be asked after {@link #await}. */
-  synchronized @Nullable Throwable failure() {
-    return failure;
-  }
-
-  /** The extent's pages; to be asked after {@link #await}. */
-  synchronized MemorySegment memory() {
-    return memory;
-  }
-
-  /** What the first byte of the memory is in the chunk's file. */
-  synchronized long fileOffset() {
-    Extent held = pages;
-    if (held == null) {
-      throw new IllegalStateException("a frame is used that holds nothing");
-    }
-    return held.offset();
-  }
-
-  synchronized void release() {
-    if (state != State.LOADED) {
+  /** Ends what it holds; the bytes of its memory. */
+  synchronized long release() {
+    Held old = held;
+    if (old == null) {
       throw new IllegalStateException("a frame is released that is not loaded");
     }
-    state = State.FREE;
-    pages = null;
+    held = null;
+    return old.memory().byteSize();
   }
 }

@@ -48,15 +48,16 @@ final class FramePool implements AutoCloseable {
     }
   }
 
-  /** Takes a free frame for the pages of an extent, to be loaded; the bytes resident then. */
-  long claim(int number, Extent pages) {
+  /** Takes a free frame for the pages of an extent; the memory that they are to be loaded into. */
+  MemorySegment claim(int number, Extent pages) {
     long bytes = bytes(pages);
     long now = resident.addAndGet(bytes);
     if (now > budget) {
       throw new IllegalStateException(now + " bytes are resident of a budget of " + budget);
     }
-    frames[number].claim(pages, memory(number, bytes));
-    return now;
+    MemorySegment memory = memory(number, bytes);
+    frames[number].claim(pages, memory);
+    return memory;
   }
 
   private long bytes(Extent pages) {
@@ -77,16 +78,16 @@ final class FramePool implements AutoCloseable {
     return frames[number];
   }
 
-  /** Ends a frame's extent: its memory may be claimed again. */
-  void release(int number) {
-    long bytes = frames[number].memory().byteSize();
-    frames[number].release();
+  /** Ends a frame's extent: its memory, this many bytes, may be claimed again. */
+  long release(int number) {
+    long bytes = frames[number].release();
     PrivateMemory own = large[number];
     if (own != null) {
       large[number] = null;
       own.close();
     }
     resident.addAndGet(-bytes);
+    return bytes;
   }
 
   /** The bytes of frames that are claimed now. */

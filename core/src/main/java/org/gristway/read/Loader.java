@@ -53,6 +53,7 @@ public final class Loader implements AutoCloseable {
     final Thread thread;
     volatile long epoch = run.firstEpoch();
     volatile long step = run.firstStep();
+    @Nullable Batch iterated; // the one that an iterator has returned last
 
     Rank(int number, PlanExecutor executor, Handover.RankAreas areas) {
       this.areas = areas;
@@ -182,14 +183,9 @@ public final class Loader implements AutoCloseable {
     long epoch = reader.epoch;
     return () ->
         new Iterator<>() {
-          private @Nullable Batch last;
-
           @Override
           public boolean hasNext() {
-            if (last != null) {
-              last.close();
-              last = null;
-            }
+            closeIterated(reader);
             return reader.epoch == epoch && epoch < options.epochs() && skipEmpty(reader, epoch);
           }
 
@@ -199,10 +195,18 @@ public final class Loader implements AutoCloseable {
               throw new NoSuchElementException();
             }
             Batch batch = Loader.this.next(rank);
-            last = batch;
+            reader.iterated = batch;
             return batch;
           }
         };
+  }
+
+  private static void closeIterated(Rank reader) {
+    Batch last = reader.iterated;
+    if (last != null) {
+      last.close();
+      reader.iterated = null;
+    }
   }
 
   /** An epoch without batches is over as soon as it is asked for. */
@@ -246,7 +250,14 @@ public final class Loader implements AutoCloseable {
     if (reader.step == run.steps(reader.epoch)) {
       reader.step = 0;
       reader.epoch++;
+      countEpochs();
     }
+  }
+
+  private synchronized void countEpochs() {
+    long done = ranks.stream().mapToLong(rank -> rank.epoch).min().orElse(0) - run.firstEpoch();
+    Tallies tallies = engine.tallies();
+    tallies.add(ReadCounter.EPOCHS, done - tallies.get(ReadCounter.EPOCHS));
   }
 
   /**

@@ -222,21 +222,22 @@ public final class PlanExecutor {
         Frame frame = place.straight.frame;
         Extent pages = pages(load.extent());
         long page = place.offset - (load.extent().offset() - pages.offset());
-        frame.claim(pages, memory.asSlice(page, ExtentCuts.coveringBytes(load.extent())));
-        submit(frame, pages, load.again(), epoch);
+        MemorySegment target = memory.asSlice(page, ExtentCuts.coveringBytes(load.extent()));
+        frame.claim(pages, target);
+        submit(frame, pages, target, load.again(), epoch);
       }
     }
   }
 
   private void load(PlanStep.Load load, long epoch) {
     Extent pages = pages(load.extent());
-    long resident = pool.claim(load.frame(), pages);
-    tallies.epoch(epoch).peakResident.accumulate(resident);
-    tallies.add(ReadCounter.RESIDENT_BYTES, pool.frame(load.frame()).memory().byteSize());
-    submit(pool.frame(load.frame()), pages, load.again(), epoch);
+    MemorySegment target = pool.claim(load.frame(), pages);
+    tallies.epoch(epoch).peakResident.accumulate(pool.residentBytes());
+    tallies.add(ReadCounter.RESIDENT_BYTES, target.byteSize());
+    submit(pool.frame(load.frame()), pages, target, load.again(), epoch);
   }
 
-  private void submit(Frame frame, Extent pages, boolean again, long epoch) {
+  private void submit(Frame frame, Extent pages, MemorySegment target, boolean again, long epoch) {
     EpochTally tally = tallies.epoch(epoch);
     tally.storageReads.increment();
     tally.storageBytes.add(pages.length());
@@ -246,7 +247,7 @@ public final class PlanExecutor {
       tally.rereadBytes.add(pages.length());
       tallies.add(ReadCounter.REREAD_BYTES, pages.length());
     }
-    loads.submit(lane, new LoadQueue.Load(pages, frame.memory(), frame::loaded));
+    loads.submit(lane, new LoadQueue.Load(pages, target, frame::loaded));
   }
 
   /** The pages that an extent touches, up to the end of its chunk's file. */
@@ -272,34 +273,31 @@ public final class PlanExecutor {
   }
 
   private void release(int frame) {
-    tallies.add(ReadCounter.RESIDENT_BYTES, -pool.frame(frame).memory().byteSize());
-    pool.release(frame);
+    tallies.add(ReadCounter.RESIDENT_BYTES, -pool.release(frame));
   }
 
   private void deliver(Place place, MemorySegment memory) throws InterruptedException {
-    PlanStep.Deliver deliver = place.deliver;
     if (place.straight != null) {
-      Frame frame = place.straight.frame;
-      await(frame);
-      place.damaged =
-          !(frame.failure() == null && passes(place, memory)) && !arrives(place, memory, frame);
-    } else if (deliver.frame() == PlanStep.IN_BATCH) {
+      Frame.Held held = await(place.straight.frame);
+      boolean good = held.failure() == null && passes(place, memory);
+      place.damaged = !good && !arrives(place, memory, held);
+    } else if (place.deliver.frame() == PlanStep.IN_BATCH) {
       place.damaged = isDamagedAbove(place);
     } else {
-      Frame frame = pool.frame(deliver.frame());
-      await(frame);
-      place.damaged =
-          !(frame.failure() == null && copies(place, frame, memory))
-              && !arrives(place, memory, frame);
+      Frame.Held held = await(pool.frame(place.deliver.frame()));
+      boolean good = held.failure() == null && copies(place, held, memory);
+      place.damaged = !good && !arrives(place, memory, held);
     }
   }
 
-  private void await(Frame frame) throws InterruptedException {
-    if (!frame.isLoaded()) {
+  private Frame.Held await(Frame frame) throws InterruptedException {
+    Frame.Held held = frame.held();
+    if (held == null) {
       long start = System.nanoTime();
-      frame.await();
+      held = frame.await();
       tallies.add(ReadCounter.STORAGE_WAIT_NANOS, System.nanoTime() - start);
     }
+    return held;
   }
 
   private boolean isDamagedAbove(Place repeat) {
@@ -312,10 +310,11 @@ public final class PlanExecutor {
   }
 
   /** Copies a sample out of its frame; true if it passes its checksum. */
-  private boolean copies(Place place, Frame frame, MemorySegment memory) {
+  private boolean copies(Place place, Frame.Held held, MemorySegment memory) {
     long sample = place.deliver.sample();
-    long from = snapshot.location(sample).offset() - frame.fileOffset();
-    MemorySegment source = frame.memory();
+    Extent pages = held.pages();
+    long from = snapshot.offsetIn(pages.chunk(), sample) - pages.offset();
+    MemorySegment source = held.memory();
     checksum.reset();
     for (long at = 0; at < place.length; at += BLOCK) {
       long count = Math.min(BLOCK, place.length - at);
@@ -330,8 +329,8 @@ public final class PlanExecutor {
         == snapshot.checksum(place.deliver.sample());
   }
 
-  private boolean arrives(Place place, MemorySegment memory, Frame frame) {
-    switch (frame.failure()) {
+  private boolean arrives(Place place, MemorySegment memory, Frame.Held held) {
+    switch (held.failure()) {
       case null -> {}
       case Failure failure when SecondLook.isDamage(failure) -> {}
       case RuntimeException known -> throw known;

@@ -362,6 +362,12 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return new Extent(chunk, offset, length);
   }
 
+  /** Where a sample's bytes begin in the file of the chunk that is known to hold it. */
+  public long offsetIn(int chunk, long sample) {
+    long at = chunkRecord(chunk);
+    return number(at + 16) + (number(record(sample)) - number(at + 8));
+  }
+
   /** The chunk that holds a sample: the last one that begins at or before it. */
   private int chunkOf(long sample) {
     int low = 0;

@@ -49,14 +49,15 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     }
   }
 
-  /** Frames of a lane. */
+  /** Frames of a lane: as many as the memory has, but no more than could ever hold something. */
   int laneFrames() {
-    return inputs.settings().frames();
+    return (int) Math.min(inputs.settings().frames(), inputs.cuts().count() + 1);
   }
 
-  /** Frames of a lane that samples are drawn from at the same time. */
+  /** Frames of a lane that samples may be drawn from at the same time. */
   int drawable() {
-    return laneFrames() - Math.clamp(laneFrames() / LOADING_SHARE, 1, MOST_LOADING);
+    int frames = inputs.settings().frames();
+    return frames - Math.clamp(frames / LOADING_SHARE, 1, MOST_LOADING);
   }
 
   @Override

@@ -42,7 +42,8 @@ public final class SampleOrderPolicy implements ReadPolicy {
   private record Plan(PlanInputs inputs, long epoch) implements ReadPlan {
 
     int laneFrames() {
-      return Math.min(MOST_FRAMES, inputs.settings().frames());
+      long useful = Math.min(MOST_FRAMES, inputs.layout().sampleCount() + 1);
+      return (int) Math.min(useful, inputs.settings().frames());
     }
 
     @Override

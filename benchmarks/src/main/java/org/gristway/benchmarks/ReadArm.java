@@ -1,0 +1,80 @@
+package org.gristway.benchmarks;
+
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.Locale;
+import org.gristway.handover.Batch;
+import org.gristway.read.Loader;
+import org.gristway.read.LoaderOptions;
+import org.gristway.read.ReadCounter;
+
+/**
+ * Reads a dataset in a process of its own, with a trainer that takes no time, and prints a line of
+ * {@code name=value}: what was delivered, in how much time, at what cost.
+ *
+ * <p>The first epochs are left out where the storage is so fast that the JVM's warming up would be
+ * most of what is measured; a slow storage is measured from the first byte of the first epoch.
+ */
+final class ReadArm {
+
+  private ReadArm() {}
+
+  private static OperatingSystemMXBean system() {
+    return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+  }
+
+  /**
+   * @param arguments dataset, policy, memory, epochs to warm up, epochs to measure, seconds at most
+   */
+  static void main(String[] arguments) {
+    int warmUp = Integer.parseInt(arguments[3]);
+    int epochs = Integer.parseInt(arguments[4]);
+    double most = Double.parseDouble(arguments[5]);
+    LoaderOptions options =
+        LoaderOptions.DEFAULT
+            .withPolicy(arguments[1])
+            .withMemory(Long.parseLong(arguments[2]))
+            .withEpochs(warmUp + epochs);
+    long start = System.nanoTime();
+    try (Loader loader = Loader.open(Path.of(arguments[0]), options)) {
+      for (int epoch = 0; epoch < warmUp; epoch++) {
+        loader.epoch().forEach(batch -> {});
+      }
+      if (warmUp > 0) {
+        start = System.nanoTime();
+      }
+      long cpu = system().getProcessCpuTime();
+      long stall = loader.counter(ReadCounter.STALL_NANOS);
+      long samples = 0;
+      long bytes = 0;
+      for (int epoch = 0; epoch < epochs && seconds(start) < most; epoch++) {
+        for (Batch batch : loader.epoch()) {
+          samples += batch.size();
+          for (int i = 0; i < batch.size(); i++) {
+            bytes += batch.length(i);
+          }
+          if (seconds(start) > most) {
+            break;
+          }
+        }
+      }
+      double time = seconds(start);
+      System.gc();
+      Runtime runtime = Runtime.getRuntime();
+      System.out.printf(
+          Locale.ROOT,
+          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d%n",
+          samples,
+          bytes,
+          time,
+          (system().getProcessCpuTime() - cpu) / 1e9,
+          (loader.counter(ReadCounter.STALL_NANOS) - stall) / 1e9,
+          runtime.totalMemory() - runtime.freeMemory());
+    }
+  }
+
+  private static double seconds(long start) {
+    return (System.nanoTime() - start) / 1e9;
+  }
+}
