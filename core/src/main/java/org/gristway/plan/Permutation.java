@@ -1,20 +1,22 @@
 package org.gristway.plan;
 
 /**
- * A random permutation of 0 to n - 1 without a table: its i-th element is computed from i and a key
- * in a few nanoseconds, whatever n is.
+ * A random permutation of 0 to n - 1. A short one is a shuffled table; a long one has none: its
+ * i-th element is computed from i and a key in some nanoseconds, whatever n is.
  *
- * <p>It is a Feistel network over the smallest power of two that holds n, walked until it lands
- * below n (fewer than two steps on average). What is wanted is an order without pattern, not
- * secrecy.
+ * <p>The long kind is a Feistel network over the smallest power of two that holds n, walked until
+ * it lands below n (fewer than two steps on average). What is wanted is an order without pattern,
+ * not secrecy; but over a few bits such a network prefers some orders, hence the table.
  */
 public final class Permutation {
 
-  private static final int ROUNDS = 6;
+  private static final int LARGEST_TABLE = 256;
+  private static final int ROUNDS = 8;
   private static final long ROUND_STEP = 0xD1B54A32D192ED03L;
 
   private final long size;
   private final long key;
+  private final char[] table; // empty if the network is used
   private final int lowBits;
   private final long lowMask;
   private final long highMask;
@@ -22,14 +24,29 @@ public final class Permutation {
   public Permutation(long size, long key) {
     this.size = size;
     this.key = key;
-    int bits = Math.max(2, 64 - Long.numberOfLeadingZeros(Math.max(0, size - 1)));
+    this.table = size <= LARGEST_TABLE ? shuffled((int) size, key) : new char[0];
+    int bits = 64 - Long.numberOfLeadingZeros(Math.max(1, size - 1));
     this.lowBits = bits / 2;
     this.lowMask = (1L << lowBits) - 1;
     this.highMask = (1L << (bits - lowBits)) - 1;
   }
 
+  private static char[] shuffled(int size, long key) {
+    char[] table = new char[size];
+    Draws draws = new Draws(key);
+    for (int i = 0; i < size; i++) {
+      int other = (int) draws.below(i + 1);
+      table[i] = table[other];
+      table[other] = (char) i;
+    }
+    return table;
+  }
+
   /** The i-th element. */
   public long at(long i) {
+    if (size <= LARGEST_TABLE) {
+      return table[(int) i];
+    }
     long value = i;
     do {
       value = shuffle(value);

@@ -19,6 +19,7 @@ import org.gristway.Failure;
  * epoch 2
  * segment policy=redirect version=1 ranks=4 batch=256 memory=536870912 extent=1048576 tail=short steps=310
  * segment policy=redirect version=1 ranks=2 batch=256 memory=1073741824 extent=1048576 tail=short steps=17
+ * end
  * </pre>
  *
  * @param dataset which version of which dataset it is about
@@ -30,16 +31,20 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
 
   private static final String MAGIC = "gristway-state ";
   private static final int FORMAT = 1;
+  private static final String END = "end"; // so that a state that is cut off is none
 
   public ReadState {
     segments = List.copyOf(segments);
+    if (epoch < 0) {
+      throw Failure.damaged("a state cannot be of epoch %d", epoch);
+    }
   }
 
   /** Reads the text form. */
   public static ReadState parse(String text) {
     try {
       return parse(text.lines().toList());
-    } catch (IndexOutOfBoundsException | IllegalArgumentException odd) {
+    } catch (IndexOutOfBoundsException | IllegalArgumentException | ArithmeticException odd) {
       throw Failure.damaged("this is not a state that Gristway has written, or it is cut off");
     }
   }
@@ -51,7 +56,10 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
           "the state has format %d, which this version does not know; it knows %d", format, FORMAT);
     }
     List<Segment> segments = new ArrayList<>();
-    for (String line : lines.subList(4, lines.size())) {
+    if (!lines.getLast().equals(END)) {
+      throw new IllegalArgumentException(lines.getLast());
+    }
+    for (String line : lines.subList(4, lines.size() - 1)) {
       segments.add(segment(value(line, "segment ")));
     }
     return new ReadState(
@@ -77,14 +85,14 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
     PlanSettings settings =
         new PlanSettings(
             String.valueOf(fields.get("policy")),
-            (int) number(fields, "batch"),
+            Math.toIntExact(number(fields, "batch")),
             number(fields, "memory"),
             number(fields, "extent"),
             Tail.valueOf(String.valueOf(fields.get("tail")).toUpperCase(Locale.ROOT)));
     return new Segment(
         settings,
-        (int) number(fields, "version"),
-        (int) number(fields, "ranks"),
+        Math.toIntExact(number(fields, "version")),
+        Math.toIntExact(number(fields, "ranks")),
         number(fields, "steps"));
   }
 
@@ -111,6 +119,6 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
       text.append(" tail=").append(settings.tail().name().toLowerCase(Locale.ROOT));
       text.append(" steps=").append(segment.steps()).append('\n');
     }
-    return text.toString();
+    return text.append(END).append('\n').toString();
   }
 }

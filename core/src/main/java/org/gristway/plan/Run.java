@@ -76,11 +76,24 @@ public final class Run implements RunSteps.Epochs {
     for (Segment segment : before) {
       PlanInputs theirs = inputsOf(segment, first);
       ReadPlan plan = named.apply(segment.settings().policy()).plan(theirs, state.epoch());
+      refuseBeyond(plan, segment);
       first = first.with(Delivered.leftAfter(plan, segment.steps()), theirs.segment() + 1);
     }
     Run run =
         new Run(policy, inputs, first, before, state.epoch(), goesOn ? last.steps() : 0, endEpoch);
+    if (goesOn) {
+      refuseBeyond(run.firstPlan(), last);
+    }
     return run.firstStep == run.firstPlan().steps() ? run.fromNextEpoch() : run;
+  }
+
+  private static void refuseBeyond(ReadPlan plan, Segment segment) {
+    if (segment.steps() > plan.steps()) {
+      throw Failure.damaged(
+          "the state is of step %d in a segment that has %d: it was not written by Gristway, or"
+              + " changed since",
+          segment.steps(), plan.steps());
+    }
   }
 
   /** What a segment was planned from: its own world and settings, and the samples left then. */
@@ -153,7 +166,7 @@ public final class Run implements RunSteps.Epochs {
 
   /** Everything that a rank's lane does in this run. */
   public RunSteps lane(int rank) {
-    return new RunSteps(firstPlan(), firstStep, rank, this);
+    return new RunSteps(firstEpoch, firstStep, rank, this);
   }
 
   /** The state of this run when every rank has received {@code step} steps of an epoch's plan. */

@@ -91,15 +91,18 @@ public final class RunSteps implements StepSource {
   }
 
   /**
-   * @param first the plan to begin with
-   * @param step of it that is the first to be delivered
+   * @param epoch to begin with
+   * @param step of its plan that is the first to be delivered
    */
-  public RunSteps(ReadPlan first, long step, int rank, Epochs epochs) {
+  public RunSteps(long epoch, long step, int rank, Epochs epochs) {
     this.epochs = epochs;
     this.rank = rank;
-    PlanSteps steps = first.lane(rank, true);
-    this.current = new Lane(first, step == 0 ? steps : new Resumed(steps, step));
-    this.epoch = first.epoch();
+    this.epoch = epoch;
+    ReadPlan first = epochs.plan(epoch);
+    if (first != null) {
+      PlanSteps steps = first.lane(rank, true);
+      this.current = new Lane(first, step == 0 ? steps : new Resumed(steps, step));
+    }
   }
 
   @Override

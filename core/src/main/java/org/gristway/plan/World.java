@@ -11,8 +11,16 @@ import org.gristway.Failure;
  */
 public record World(int ranks, int nodes, int node) {
 
+  /** More than anyone has, and few enough to keep a number for each. */
+  static final int MOST_RANKS = 1 << 20;
+
   public World {
-    if (ranks < 1 || nodes < 1 || nodes > ranks || node < 0 || node >= nodes) {
+    if (ranks < 1
+        || ranks > MOST_RANKS
+        || nodes < 1
+        || nodes > ranks
+        || node < 0
+        || node >= nodes) {
       throw Failure.wrongCall(
           "there cannot be %d ranks on %d nodes: each node needs a rank or more", ranks, nodes);
     }

@@ -139,7 +139,7 @@ public final class AskedLoader implements AutoCloseable {
     epoch = number;
     ReadPolicy policy = Policies.named(options.policy());
     Run run = Run.begin(policy, inputs, Long.MAX_VALUE);
-    RunSteps plan = new RunSteps(policy.plan(inputs, number), 0, 0, run);
+    RunSteps plan = new RunSteps(number, 0, 0, run);
     engine = new Engine(dataset, options, policy.plan(inputs, number), 1, MOST_OPEN, Engine::log);
     steps = new AskedSteps(layout, redirect ? plan : null);
     failure = null;

@@ -15,6 +15,9 @@ import org.gristway.plan.Shares;
  * samples. An extent that straddles a border is cut there; what a rank gets of an extent is a
  * piece.
  *
+ * <p>Which end of an extent a cut leaves to the next rank is random: the samples that a short epoch
+ * leaves out, or that share a rank, are not the same in every epoch.
+ *
  * <p>Samples are counted within the plan's set: of an extent that has been delivered in part, only
  * the rest is dealt, and read only from the first to the last sample of the rest.
  */
@@ -114,16 +117,15 @@ final class Deal {
     long first = samples.rank(cuts.firstSample(extent));
     long end = samples.rank(cuts.firstSample(extent + 1));
     boolean again = end - first < cuts.firstSample(extent + 1) - cuts.firstSample(extent);
-    if (number == startPiece[rank + 1]) {
-      end = first + startSample[rank + 1];
-    }
-    if (index == 0) {
-      first += startSample[rank];
-    }
-    Extent span = cuts.span(samples.nth(first), samples.nth(end - 1));
-    int count = (int) (end - first);
-    Permutation inside = new Permutation(count, Draws.key(inExtentKey, extent));
-    return new Piece(first, count, inside, span, cuts.isLarge(span), again);
+    long count = end - first;
+    long from = index == 0 ? startSample[rank] : 0;
+    long to = number == startPiece[rank + 1] ? startSample[rank + 1] : count;
+    long key = Draws.key(inExtentKey, extent);
+    boolean fromBehind = (key & 1) == 1;
+    long start = first + (fromBehind ? count - to : from);
+    Extent span = cuts.span(samples.nth(start), samples.nth(start + to - from - 1));
+    Permutation inside = new Permutation(to - from, Draws.key(key, from));
+    return new Piece(start, (int) (to - from), inside, span, cuts.isLarge(span), again);
   }
 
   long sample(Piece piece, int draw) {

@@ -27,7 +27,7 @@ abstract class ExtentLane implements PlanSteps {
   private final long epoch;
   private final Places places;
   private final int frames;
-  private final ArrayDeque<Integer> freeFrames = new ArrayDeque<>();
+  private final FreeFrames freeFrames;
   private final ArrayDeque<Loaded> loaded = new ArrayDeque<>(); // and not opened yet
   private final ArrayDeque<PlanStep> steps = new ArrayDeque<>(); // decided, not pulled yet
   private final long pieces;
@@ -54,17 +54,14 @@ abstract class ExtentLane implements PlanSteps {
     this.epoch = epoch;
     this.places = new Places(inputs, epoch, rank);
     this.frames = frames;
-    this.pieces = inputs.shares().of(rank) == 0 ? 0 : deal.pieces(rank);
+    this.pieces = deal.pieces(rank);
     this.draws = new Draws(Draws.key(inputs.key(epoch, Choice.DRAWS), rank));
     this.open = new Piece[mostOpen];
     this.drawn = new int[mostOpen];
     this.openFrame = new int[mostOpen];
     this.unopened = pieces;
     this.samplesLeft = inputs.shares().of(rank);
-    int firstFrame = inputs.world().laneOf(rank) * frames;
-    for (int i = 0; i < frames; i++) {
-      freeFrames.add(firstFrame + i);
-    }
+    this.freeFrames = new FreeFrames(inputs.world().laneOf(rank) * frames, frames);
   }
 
   /**
@@ -167,7 +164,7 @@ abstract class ExtentLane implements PlanSteps {
         waiting = piece;
         return false;
       }
-      int frame = freeFrames.remove();
+      int frame = freeFrames.take();
       loaded.add(new Loaded(piece, frame));
       dealt++;
       steps.add(new PlanStep.Load(piece.extent(), frame, piece.again()));
@@ -208,7 +205,7 @@ abstract class ExtentLane implements PlanSteps {
 
   private void close(int index) {
     steps.add(new PlanStep.Release(openFrame[index]));
-    freeFrames.add(openFrame[index]);
+    freeFrames.give(openFrame[index]);
     if (closesGaps()) {
       openCount--;
       open[index] = open[openCount];

@@ -72,7 +72,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
     private final Requests requests;
     private final ExtentCuts cuts;
     private final Places places;
-    private final ArrayDeque<Integer> freeFrames = new ArrayDeque<>();
+    private final FreeFrames freeFrames;
     private final ArrayDeque<Loaded> loaded = new ArrayDeque<>();
     private final ArrayDeque<PlanStep> steps = new ArrayDeque<>();
     private long loadStep;
@@ -86,10 +86,8 @@ public final class SampleOrderPolicy implements ReadPolicy {
       this.requests = plan.inputs().requests(plan.epoch());
       this.cuts = plan.inputs().cuts();
       this.places = new Places(plan.inputs(), plan.epoch(), rank);
-      int firstFrame = plan.inputs().world().laneOf(rank) * plan.laneFrames();
-      for (int i = 0; i < plan.laneFrames(); i++) {
-        freeFrames.add(firstFrame + i);
-      }
+      int first = plan.inputs().world().laneOf(rank) * plan.laneFrames();
+      this.freeFrames = new FreeFrames(first, plan.laneFrames());
     }
 
     @Override
@@ -131,7 +129,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
         loaded.add(new Loaded(sample, extent, PlanStep.IN_BATCH));
         decide();
       } else {
-        int frame = freeFrames.remove();
+        int frame = freeFrames.take();
         loaded.add(new Loaded(sample, extent, frame));
         steps.add(new PlanStep.Load(extent, frame, false));
       }
@@ -145,7 +143,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
       } else {
         steps.add(places.deliver(next.sample(), next.frame()));
         steps.add(new PlanStep.Release(next.frame()));
-        freeFrames.add(next.frame());
+        freeFrames.give(next.frame());
       }
     }
   }

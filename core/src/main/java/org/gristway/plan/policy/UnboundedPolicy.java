@@ -94,7 +94,7 @@ public final class UnboundedPolicy implements ReadPolicy {
     private void decide() {
       if (loadsLeft()) {
         Extent extent = cuts.extent(load);
-        steps.add(new PlanStep.Load(extent, (int) load, false));
+        steps.add(new PlanStep.Load(extent, (int) load, plan.inputs().segment() > 0));
         load += stride;
       } else if (!places.isDone()) {
         if (places.isFresh()) {

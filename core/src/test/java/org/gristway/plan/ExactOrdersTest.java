@@ -1,0 +1,70 @@
+package org.gristway.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.List;
+import org.gristway.plan.PlanStep.Deliver;
+import org.gristway.plan.policy.Policies;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Holds the orders of every policy to those of earlier releases. If this test fails, users' states
+ * and results do not mean any more what they meant: raise the policy's plan version.
+ */
+@Tag("java")
+class ExactOrdersTest {
+
+  /**
+   * Of each policy: its version, and digests of epochs 0 and 1 for 1 and 3 ranks, and of a rest.
+   */
+  private static final String EXPECTED =
+      """
+      sample-order 1 9661e1650f93f892 893808374b53bd77 785374e7b9401b26 5b41781dde1db369 17633a20836a7fbc
+      chunk-shuffle 1 b665aa1dc2f56902 b224d1edb2973485 0c406f4e74155a2b ff8fbccb4240ddc7 856861fbc2c4d62f
+      redirect 1 b63e72dcae210b92 c7fe22ead77713a5 3fc678e82c8e2357 96b0da69f55e7738 b6dcc4066be3c054
+      unbounded 1 9661e1650f93f892 893808374b53bd77 785374e7b9401b26 5b41781dde1db369 17633a20836a7fbc
+      """;
+
+  private static final TestLayout LAYOUT =
+      Layouts.formula("exact", 1000, i -> i % 97 == 0 ? 50_000 : i * 7919L % 3000);
+
+  @Test
+  void orders_are_those_of_every_release() throws NoSuchAlgorithmException {
+    StringBuilder found = new StringBuilder();
+    for (ReadPolicy policy : Policies.all()) {
+      found.append(policy.name()).append(' ').append(policy.planVersion());
+      for (int ranks : new int[] {1, 3}) {
+        for (long epoch : new long[] {0, 1}) {
+          found.append(' ').append(digest(policy.plan(inputs(policy, ranks), epoch)));
+        }
+      }
+      ReadState state = Run.begin(policy, inputs(policy, 3), 1).stateAt(0, 10);
+      Run rest = Run.resume(policy, inputs(policy, 2), state, Policies::named, 1);
+      found.append(' ').append(digest(rest.firstPlan())).append('\n');
+    }
+    assertThat(found).hasToString(EXPECTED);
+  }
+
+  private static PlanInputs inputs(ReadPolicy policy, int ranks) {
+    PlanSettings settings =
+        new PlanSettings(policy.name(), 16, 12 * (16 << 10), 16 << 10, Tail.SHORT);
+    return PlanInputs.of(LAYOUT, 42, World.of(ranks), settings);
+  }
+
+  /** A digest of which sample comes where. */
+  private static String digest(ReadPlan plan) throws NoSuchAlgorithmException {
+    List<Deliver> deliveries = Pulled.deliveries(plan);
+    ByteBuffer numbers = ByteBuffer.allocate(4 * Long.BYTES * deliveries.size());
+    for (Deliver deliver : deliveries) {
+      numbers.putLong(deliver.rank()).putLong(deliver.step());
+      numbers.putLong(deliver.position()).putLong(deliver.sample());
+    }
+    byte[] digest = MessageDigest.getInstance("SHA-256").digest(numbers.array());
+    return HexFormat.of().formatHex(digest, 0, 8);
+  }
+}

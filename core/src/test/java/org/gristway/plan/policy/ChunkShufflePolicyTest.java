@@ -1,0 +1,13 @@
+package org.gristway.plan.policy;
+
+import org.gristway.plan.ReadPolicy;
+import org.junit.jupiter.api.Tag;
+
+@Tag("java")
+class ChunkShufflePolicyTest extends ExtentPolicyContract {
+
+  @Override
+  ReadPolicy policy() {
+    return new ChunkShufflePolicy();
+  }
+}
