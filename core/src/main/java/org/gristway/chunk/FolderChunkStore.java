@@ -4,12 +4,12 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.ConcurrentHashMap;
 import org.gristway.Failure;
 import org.gristway.os.Descriptors;
 import org.gristway.os.NativeFile;
+import org.gristway.os.PosixException;
 
 /**
  * Chunks in a folder. A chunk's file is held against the snapshot when it is opened, so that a
@@ -79,12 +79,13 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   private NativeFile open(int chunk) {
     Path path = folder.resolve(ChunkFormat.fileName(chunk));
-    if (!Files.exists(path)) {
-      throw missing(path);
-    }
     NativeFile file;
     try {
       file = direct ? NativeFile.openDirect(path) : NativeFile.openToRead(path);
+    } catch (PosixException failed) {
+      throw failed.number() == PosixException.ENOENT
+          ? missing(path)
+          : Failure.io("open " + path, failed);
     } catch (IOException failed) {
       throw Failure.io("open " + path, failed);
     }

@@ -105,13 +105,21 @@ public final class Counters implements AutoCloseable {
     try (Stream<Path> descriptors = Files.list(Path.of("/proc/" + process + "/fd"))) {
       for (Path descriptor : descriptors.sorted().toList()) {
         if (isCounters(descriptor)) {
-          all.add(read(descriptor));
+          readInto(all, descriptor);
         }
       }
     } catch (IOException gone) {
       // The process has ended, or is another user's: it has no counters for us.
     }
     return all;
+  }
+
+  private static void readInto(List<Map<String, Long>> all, Path descriptor) {
+    try {
+      all.add(read(descriptor));
+    } catch (IOException closed) {
+      // It has ended between listing and opening; others may be there.
+    }
   }
 
   private static boolean isCounters(Path descriptor) {

@@ -3,7 +3,6 @@ package org.gristway.handover;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import org.gristway.Failure;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +16,9 @@ public final class AreaQueue {
 
   /** In place of an area: there is none and will be none. */
   public static final int NONE = -1;
+
+  /** In place of an area: the trainer holds them all, so that none can ever get ready. */
+  public static final int ALL_TAKEN = -2;
 
   private final int areas;
   private final ReentrantLock lock = new ReentrantLock();
@@ -71,20 +73,15 @@ public final class AreaQueue {
 
   /**
    * The next batch's area, when it is ready; {@link #NONE} if the queue has ended and all that was
-   * published is taken.
-   *
-   * @throws Failure (wrong call) if the trainer holds every area, so that none can ever get ready;
-   *     or whatever ended the queue
+   * published is taken; {@link #ALL_TAKEN} if waiting would be for ever. Throws what ended the
+   * queue.
    */
   public int take() throws InterruptedException {
     lock.lock();
     try {
       while (ready.isEmpty() && !ended) {
         if (taken == areas) {
-          throw Failure.wrongCall(
-              "all %d batches that the handover has room for are still in use: close a batch before"
-                  + " asking for the next, or copy what must be kept",
-              areas);
+          return ALL_TAKEN;
         }
         changed.await();
       }

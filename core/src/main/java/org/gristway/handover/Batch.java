@@ -111,8 +111,8 @@ public final class Batch implements AutoCloseable {
   @Override
   public synchronized void close() {
     if (!closed) {
+      arena.close(); // refused while another thread's system call uses a view
       closed = true;
-      arena.close();
       release.run();
     }
   }

@@ -1,6 +1,7 @@
 package org.gristway.handover;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,8 +15,8 @@ import org.gristway.os.SharedMemory;
  * The memory in which batches reach trainers: a few areas for each rank, all in one memory file
  * that a trainer's process can map and that nothing is left of when the processes are gone.
  *
- * <p>An area is as large as the largest batch it has held. It belongs to whoever its {@link
- * AreaQueue} says; only the one who has claimed it may make it larger.
+ * <p>An area is as large as the largest batch it has held, unless that was an exception. It belongs
+ * to whoever its {@link AreaQueue} says; only the one who has claimed it may make it larger.
  *
  * <p>Next on the way from file to tensor: {@link Batch}, what a trainer gets.
  */
@@ -23,6 +24,11 @@ public final class Handover implements AutoCloseable {
 
   /** One with the trainer, one being built, and two ready between them. */
   public static final int AREAS_AHEAD = 4;
+
+  /** An area that one huge batch has left this large, and this many times what is needed. */
+  private static final long WASTEFUL = 64 << 20;
+
+  private static final int WASTE = 4;
 
   private final SharedMemory memory;
   private final List<RankAreas> ranks = new ArrayList<>();
@@ -33,11 +39,13 @@ public final class Handover implements AutoCloseable {
     private final AreaQueue queue;
     private final MemorySegment[] areas;
     private final long[] offsets;
+    private final Arena[] mappings;
 
     private RankAreas(int count) {
       this.queue = new AreaQueue(count);
       this.areas = new MemorySegment[count];
       this.offsets = new long[count];
+      this.mappings = new Arena[count];
       Arrays.fill(areas, MemorySegment.NULL);
     }
 
@@ -57,7 +65,8 @@ public final class Handover implements AutoCloseable {
 
     /** The memory of a claimed area, with room for at least this many bytes. */
     public MemorySegment reserve(int area, long bytes) {
-      if (areas[area].byteSize() < bytes) {
+      long size = areas[area].byteSize();
+      if (size < bytes || (size > WASTEFUL && size / WASTE > bytes)) {
         replace(area, bytes + bytes / 8);
       }
       return areas[area];
@@ -68,13 +77,24 @@ public final class Handover implements AutoCloseable {
       try {
         long old = areas[area].byteSize();
         if (old > 0) {
+          areas[area] = MemorySegment.NULL;
+          mappings[area].close();
           memory.discard(offsets[area], old);
         }
         offsets[area] = memory.extend(size);
-        areas[area] = memory.map(offsets[area], size);
+        mappings[area] = Arena.ofShared();
+        areas[area] = memory.map(offsets[area], size, mappings[area]);
         bytes.addAndGet(size - old);
       } catch (IOException failed) {
         throw Failure.io("make shared memory for a batch of " + size + " bytes", failed);
+      }
+    }
+
+    private void close() {
+      for (Arena mapping : mappings) {
+        if (mapping != null) {
+          mapping.close();
+        }
       }
     }
   }
@@ -110,6 +130,7 @@ public final class Handover implements AutoCloseable {
   /** Gives the memory back. Whoever builds or uses batches must have ended. */
   @Override
   public void close() {
+    ranks.forEach(RankAreas::close);
     try {
       memory.close();
     } catch (IOException ignored) {

@@ -32,19 +32,28 @@ public final class MachineMemory {
     for (String line : lines(Path.of("/proc/self/cgroup"))) {
       String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {
-        Path group = Path.of("/sys/fs/cgroup" + parts[2]);
-        least = Math.min(least, left(group, "memory.max", "memory.current", "inactive_file"));
+        least = Math.min(least, leftUpTo(Path.of("/sys/fs/cgroup"), parts[2], true));
       } else if (parts.length == 3 && parts[1].equals("memory")) {
-        Path group = Path.of("/sys/fs/cgroup/memory" + parts[2]);
-        least =
-            Math.min(
-                least,
-                left(
-                    group,
-                    "memory.limit_in_bytes",
-                    "memory.usage_in_bytes",
-                    "total_inactive_file"));
+        least = Math.min(least, leftUpTo(Path.of("/sys/fs/cgroup/memory"), parts[2], false));
       }
+    }
+    return least;
+  }
+
+  /**
+   * The least that a group and those above it have left. Inside a container the group's own path
+   * may not be there; the top is then the container's.
+   */
+  private static long leftUpTo(Path top, String path, boolean unified) {
+    long least = Long.MAX_VALUE;
+    Path group = top.resolve(path.substring(1)).normalize();
+    for (; group != null && group.startsWith(top); group = group.getParent()) {
+      long left =
+          unified
+              ? left(group, "memory.max", "memory.current", "inactive_file")
+              : left(
+                  group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+      least = Math.min(least, left);
     }
     return least;
   }

@@ -20,7 +20,7 @@ public final class NativeFile implements AutoCloseable {
 
   private final Path path;
   private final int fd;
-  private final boolean direct;
+  private volatile boolean direct;
 
   private NativeFile(Path path, int fd, boolean direct) {
     this.path = path;
@@ -128,13 +128,27 @@ public final class NativeFile implements AutoCloseable {
   public long read(MemorySegment target, long length, long offset) throws IOException {
     long done = 0;
     while (done < length) {
-      int count = Posix.read(fd, target.asSlice(done), length - done, offset + done);
+      int count = readOnce(target.asSlice(done), length - done, offset + done);
       if (count == 0 || (direct && count % DIRECT_ALIGNMENT != 0)) {
         return done + count; // a direct read ends unaligned only where the file ends
       }
       done += count;
     }
     return done;
+  }
+
+  /** Some file systems let a file be opened for direct reads, and then refuse to do them. */
+  private int readOnce(MemorySegment target, long length, long offset) throws IOException {
+    try {
+      return Posix.read(fd, target, length, offset);
+    } catch (PosixException refused) {
+      if (!direct || refused.number() != PosixException.EINVAL) {
+        throw refused;
+      }
+      Posix.readThroughPageCache(fd);
+      direct = false;
+      return Posix.read(fd, target, length, offset);
+    }
   }
 
   /** Reads exactly {@code length} bytes. */

@@ -105,6 +105,13 @@ public final class Posix {
   private static final MethodHandle ISATTY =
       call("isatty", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
 
+  private static final MethodHandle FCNTL =
+      call(
+          "fcntl",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT),
+          Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle PAGE_SIZE =
+      call("getpagesize", FunctionDescriptor.of(JAVA_INT));
   private static final MethodHandle MEMFD_CREATE =
       call("memfd_create", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
   private static final MethodHandle MMAP =
@@ -300,6 +307,27 @@ public final class Posix {
             throw unexpected(thrown);
           }
         });
+  }
+
+  /** Ends direct reads of an open file: from here on it is read through the page cache. */
+  static void readThroughPageCache(int fd) throws PosixException {
+    simple(
+        scratch -> {
+          try {
+            return (int) FCNTL.invokeExact(scratch.state, fd, 4, READ_ONLY); // F_SETFL
+          } catch (Throwable thrown) {
+            throw unexpected(thrown);
+          }
+        });
+  }
+
+  /** What mappings are aligned to. */
+  static int pageSize() {
+    try {
+      return (int) PAGE_SIZE.invokeExact(SCRATCH.get().state);
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
   }
 
   /** Makes a file that has no name anywhere and is gone with its last descriptor and mapping. */

@@ -12,7 +12,7 @@ import java.nio.file.Path;
  */
 public final class SharedMemory implements AutoCloseable {
 
-  private static final int PAGE = 4096;
+  private static final int PAGE = Posix.pageSize();
 
   private final int fd;
   private final Arena arena = Arena.ofShared();
@@ -45,9 +45,14 @@ public final class SharedMemory implements AutoCloseable {
 
   /** A stretch of it, mapped until {@link #close}. */
   public MemorySegment map(long offset, long bytes) throws IOException {
+    return map(offset, bytes, arena);
+  }
+
+  /** A stretch of it, mapped until the arena is closed. */
+  public MemorySegment map(long offset, long bytes, Arena until) throws IOException {
     long length = Math.max(1, bytes);
     return Posix.mapShared(fd, offset, length)
-        .reinterpret(length, arena, start -> Posix.unmap(start, length));
+        .reinterpret(length, until, start -> Posix.unmap(start, length));
   }
 
   /** Makes it longer by some bytes, rounded up to whole pages; where they begin. */

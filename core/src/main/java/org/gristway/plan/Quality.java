@@ -51,11 +51,11 @@ public final class Quality {
         while (end < extents.length && extents[end] == extents[i]) {
           end++;
         }
-        batchMates += (end - i) * (end - i - 1) / 2.0;
+        batchMates += (end - i) * (end - i - 1.0) / 2;
         different++;
         i = end;
       }
-      double batchPairs = extents.length * (extents.length - 1) / 2.0;
+      double batchPairs = extents.length * (extents.length - 1.0) / 2;
       pairs += batchPairs;
       mates += batchMates;
       batches++;

@@ -18,6 +18,12 @@ public interface ReadPlan {
   /** How many frames a node has, for all its lanes. */
   int frames();
 
+  /** The first frame that a rank's lane uses. */
+  int firstFrame(int rank);
+
+  /** How many frames, from its first on, a lane uses. */
+  int laneFrames();
+
   /**
    * The memory of all frames of a node, extents larger than a frame included, where the plan keeps
    * such: never more than the budget, except for the policy that knows none.

@@ -1,7 +1,9 @@
 package org.gristway.plan;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 import org.gristway.Failure;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +24,7 @@ public final class Run implements RunSteps.Epochs {
   private final long firstEpoch;
   private final long firstStep;
   private final long endEpoch;
+  private final Map<Long, ReadPlan> recent = new HashMap<>(); // for all lanes: dealing takes time
 
   private Run(
       ReadPolicy policy,
@@ -156,7 +159,11 @@ public final class Run implements RunSteps.Epochs {
     if (epoch >= endEpoch) {
       return null;
     }
-    return epoch == firstEpoch ? firstPlan() : policy.plan(whole, epoch);
+    synchronized (recent) {
+      recent.keySet().removeIf(old -> old < epoch - 1);
+      return recent.computeIfAbsent(
+          epoch, _ -> epoch == firstEpoch ? firstPlan() : policy.plan(whole, epoch));
+    }
   }
 
   /** Batches that each rank gets in an epoch of this run, those before its first step included. */

@@ -28,15 +28,17 @@ public final class RunSteps implements StepSource {
   private static final class Lane {
     final long epoch;
     final PlanSteps steps;
-    final int[] frames; // by the plan's number
+    final int first; // of the lane's frames
+    final int[] frames; // by the plan's number, both counted from the lane's first
     final int[] plannedAs; // the other way round
     @Nullable PlanStep peeked;
 
-    Lane(ReadPlan plan, PlanSteps steps) {
+    Lane(ReadPlan plan, PlanSteps steps, int rank) {
       this.epoch = plan.epoch();
       this.steps = steps;
-      this.frames = new int[plan.frames()];
-      this.plannedAs = new int[plan.frames()];
+      this.first = plan.firstFrame(rank);
+      this.frames = new int[plan.laneFrames()];
+      this.plannedAs = new int[frames.length];
       for (int i = 0; i < frames.length; i++) {
         frames[i] = i;
         plannedAs[i] = i;
@@ -57,7 +59,9 @@ public final class RunSteps implements StepSource {
     }
 
     /** Has a frame of the plan be this one, and whichever was this one be that. */
-    void rename(int planned, int actual) {
+    void rename(int plannedFrame, int actualFrame) {
+      int planned = plannedFrame - first;
+      int actual = actualFrame - first;
       int other = plannedAs[actual];
       int given = frames[planned];
       frames[planned] = actual;
@@ -68,25 +72,29 @@ public final class RunSteps implements StepSource {
 
     private PlanStep renamed(PlanStep step) {
       return switch (step) {
-        case PlanStep.Load load
-            when isFrame(load.frame()) && frames[load.frame()] != load.frame() ->
-            new PlanStep.Load(load.extent(), frames[load.frame()], load.again());
-        case PlanStep.Deliver old when isFrame(old.frame()) && frames[old.frame()] != old.frame() ->
+        case PlanStep.Load load when isRenamed(load.frame()) ->
+            new PlanStep.Load(load.extent(), renamed(load.frame()), load.again());
+        case PlanStep.Deliver old when isRenamed(old.frame()) ->
             new PlanStep.Deliver(
                 old.step(),
                 old.position(),
                 old.rank(),
                 old.request(),
                 old.sample(),
-                frames[old.frame()],
+                renamed(old.frame()),
                 old.repeat());
-        case PlanStep.Release release -> new PlanStep.Release(frames[release.frame()]);
+        case PlanStep.Release release when isRenamed(release.frame()) ->
+            new PlanStep.Release(renamed(release.frame()));
         default -> step;
       };
     }
 
-    private static boolean isFrame(int frame) {
-      return frame != PlanStep.IN_BATCH;
+    private boolean isRenamed(int frame) {
+      return frame != PlanStep.IN_BATCH && renamed(frame) != frame;
+    }
+
+    private int renamed(int frame) {
+      return first + frames[frame - first];
     }
   }
 
@@ -101,7 +109,7 @@ public final class RunSteps implements StepSource {
     ReadPlan first = epochs.plan(epoch);
     if (first != null) {
       PlanSteps steps = first.lane(rank, true);
-      this.current = new Lane(first, step == 0 ? steps : new Resumed(steps, step));
+      this.current = new Lane(first, step == 0 ? steps : new Resumed(steps, step), rank);
     }
   }
 
@@ -157,7 +165,7 @@ public final class RunSteps implements StepSource {
   private @Nullable Lane upcomingOrNone(long number) {
     if (upcoming == null) {
       ReadPlan plan = epochs.plan(number);
-      upcoming = plan == null ? null : new Lane(plan, plan.lane(rank, false));
+      upcoming = plan == null ? null : new Lane(plan, plan.lane(rank, false), rank);
     }
     return upcoming;
   }

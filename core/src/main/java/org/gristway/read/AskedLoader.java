@@ -1,9 +1,12 @@
 package org.gristway.read;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.LongPredicate;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
@@ -19,6 +22,7 @@ import org.gristway.plan.SampleLayout;
 import org.gristway.plan.SampleSet;
 import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
+import org.gristway.plan.policy.SampleOrderPolicy;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,10 +51,13 @@ public final class AskedLoader implements AutoCloseable {
   private final long[] asked; // a bit a sample: asked for in this epoch
   private long answered; // samples of the set given in this epoch
   private long repeats;
+  private long requests;
   private long epoch;
+  private final List<Engine> retired = new ArrayList<>(); // whose batches somebody still has
   private Engine engine;
   private AskedSteps steps;
   private PlanExecutor executor;
+  private boolean closed;
   private @Nullable Throwable failure; // that has left the plan half carried out
 
   private AskedLoader(Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
@@ -61,8 +68,12 @@ public final class AskedLoader implements AutoCloseable {
     this.redirect = redirect;
     // Whoever asks makes the batches, so a sample is a step; and the set has one lane.
     PlanSettings given = options.withRanks(1).planSettings();
+    // What is asked for exactly takes no frames: the plan is not carried out.
     PlanSettings settings =
-        new PlanSettings(given.policy(), 1, given.memory(), given.extentBytes(), given.tail());
+        redirect
+            ? new PlanSettings(given.policy(), 1, given.memory(), given.extentBytes(), given.tail())
+            : new PlanSettings(
+                SampleOrderPolicy.NAME, 1, given.extentBytes(), given.extentBytes(), given.tail());
     this.inputs =
         new PlanInputs(
             layout,
@@ -73,19 +84,17 @@ public final class AskedLoader implements AutoCloseable {
             World.of(1),
             settings);
     this.asked = new long[Math.toIntExact(dataset.size() / 64) + 1];
-    open(0);
+    begin(0);
   }
 
   /** Answers with exactly the samples that are asked for. */
   public static AskedLoader exact(Path path, LoaderOptions options) {
-    Dataset dataset = Dataset.open(path);
-    return open(dataset, options.withStrict(true), SampleSet.all(dataset.size()), false);
+    return open(path, options.withStrict(true), dataset -> SampleSet.all(dataset.size()), false);
   }
 
   /** Redirects within all samples of the dataset. */
   public static AskedLoader redirected(Path path, LoaderOptions options) {
-    Dataset dataset = Dataset.open(path);
-    return open(dataset, options, SampleSet.all(dataset.size()), true);
+    return open(path, options, dataset -> SampleSet.all(dataset.size()), true);
   }
 
   /**
@@ -96,15 +105,15 @@ public final class AskedLoader implements AutoCloseable {
    * @param indices the set
    */
   public static AskedLoader redirected(Path path, LoaderOptions options, LongPredicate indices) {
-    Dataset dataset = Dataset.open(path);
-    return open(dataset, options, SampleSet.where(dataset.size(), indices), true);
+    return open(path, options, dataset -> SampleSet.where(dataset.size(), indices), true);
   }
 
   private static AskedLoader open(
-      Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
+      Path path, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
+    Dataset dataset = Dataset.open(path);
     try {
-      return new AskedLoader(dataset, options, set, redirect);
-    } catch (RuntimeException refused) {
+      return new AskedLoader(dataset, options, set.apply(dataset), redirect);
+    } catch (Throwable refused) {
       dataset.close();
       throw refused;
     }
@@ -120,30 +129,34 @@ public final class AskedLoader implements AutoCloseable {
    * when one is used up costs nothing; anything else reads anew.
    */
   public synchronized void setEpoch(long number) {
-    if (number < 0) {
-      throw Failure.wrongCall("there is no epoch %d", number);
+    if (closed || number < 0) {
+      throw Failure.wrongCall("there is no epoch %d, or the loader is closed", number);
     }
     boolean goesOn = failure == null && answered == set.count() && number == epoch + 1;
     boolean isUnused = failure == null && answered == 0 && repeats == 0 && number == epoch;
+    if (!goesOn && !isUnused && redirect) {
+      Engine old = engine;
+      begin(number);
+      old.retire();
+      retired.removeIf(Engine::isClosed);
+      retired.add(old);
+    }
     Arrays.fill(asked, 0);
     answered = 0;
     repeats = 0;
-    if (!goesOn && !isUnused && redirect) {
-      engine.close();
-      open(number);
-    }
+    requests = 0;
     epoch = number;
   }
 
-  private void open(long number) {
-    epoch = number;
-    ReadPolicy policy = Policies.named(options.policy());
+  private void begin(long number) {
+    ReadPolicy policy = Policies.named(inputs.settings().policy());
     Run run = Run.begin(policy, inputs, Long.MAX_VALUE);
     RunSteps plan = new RunSteps(number, 0, 0, run);
-    engine = new Engine(dataset, options, policy.plan(inputs, number), 1, MOST_OPEN, Engine::log);
+    engine =
+        new Engine(dataset, options, policy.plan(inputs, number), set, 1, MOST_OPEN, Engine::log);
     steps = new AskedSteps(layout, redirect ? plan : null);
-    failure = null;
     executor = engine.executor(0, steps);
+    failure = null;
   }
 
   /**
@@ -154,6 +167,7 @@ public final class AskedLoader implements AutoCloseable {
    */
   public synchronized Batch get(long... indices) {
     check(indices);
+    steps.begin(epoch, requests++);
     for (long index : indices) {
       boolean again = isAsked(index);
       mark(index);
@@ -167,8 +181,10 @@ public final class AskedLoader implements AutoCloseable {
         steps.askAny(index);
       }
     }
+    long start = System.nanoTime();
     try {
-      return engine.batch(0, build());
+      int area = build();
+      return engine.batch(0, area, epoch, System.nanoTime() - start);
     } catch (InterruptedException stop) {
       failure = stop;
       Thread.currentThread().interrupt();
@@ -187,6 +203,9 @@ public final class AskedLoader implements AutoCloseable {
   }
 
   private void check(long[] indices) {
+    if (closed) {
+      throw Failure.wrongCall("the loader is closed");
+    }
     if (failure != null && redirect) {
       throw Failure.environment(
           "reading has failed before in this epoch: %s", String.valueOf(failure.getMessage()));
@@ -236,7 +255,11 @@ public final class AskedLoader implements AutoCloseable {
 
   @Override
   public synchronized void close() {
-    engine.close();
-    dataset.close();
+    if (!closed) {
+      closed = true;
+      engine.close();
+      retired.forEach(Engine::close);
+      dataset.close();
+    }
   }
 }

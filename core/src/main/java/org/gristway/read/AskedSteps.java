@@ -20,11 +20,19 @@ final class AskedSteps implements StepSource {
   private final ArrayDeque<Ask> asks = new ArrayDeque<>();
   private PlanStep.@Nullable Deliver held; // the next delivery of the plan
   private PlanStep.@Nullable Deliver exact; // its load has just been returned
-  private long exactStep = -2;
+  private long epoch;
+  private long request;
+  private boolean ofPlan; // the last step was one that the plan does ahead
 
   AskedSteps(SampleLayout layout, @Nullable StepSource plan) {
     this.layout = layout;
     this.plan = plan;
+  }
+
+  /** Begins a request, the n-th of an epoch: its samples are delivered as one step. */
+  void begin(long ofEpoch, long number) {
+    epoch = ofEpoch;
+    request = number;
   }
 
   /** Some sample of the plan, in answer to this index. */
@@ -39,11 +47,12 @@ final class AskedSteps implements StepSource {
 
   @Override
   public long epoch() {
-    return plan == null ? 0 : plan.epoch();
+    return ofPlan && plan != null ? plan.epoch() : epoch;
   }
 
   @Override
   public @Nullable PlanStep next() {
+    ofPlan = false;
     PlanStep.Deliver loaded = exact;
     if (loaded != null) {
       exact = null;
@@ -52,10 +61,9 @@ final class AskedSteps implements StepSource {
     Ask ask = asks.peek();
     if (ask != null && ask.exact()) {
       asks.remove();
-      // A step of its own, below all of the plan's.
       exact =
           new PlanStep.Deliver(
-              exactStep--, 0, 0, ask.index(), ask.index(), PlanStep.IN_BATCH, ask.repeat());
+              request, 0, 0, ask.index(), ask.index(), PlanStep.IN_BATCH, ask.repeat());
       return new PlanStep.Load(layout.location(ask.index()), PlanStep.IN_BATCH, ask.repeat());
     }
     PlanStep step = held != null ? held : plan == null ? null : plan.next();
@@ -67,7 +75,7 @@ final class AskedSteps implements StepSource {
       }
       asks.remove();
       return new PlanStep.Deliver(
-          deliver.step(),
+          request,
           deliver.position(),
           deliver.rank(),
           ask.index(),
@@ -75,6 +83,7 @@ final class AskedSteps implements StepSource {
           deliver.frame(),
           deliver.repeat());
     }
+    ofPlan = true;
     return step;
   }
 }

@@ -1,8 +1,10 @@
 package org.gristway.read;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.chunk.FolderChunkStore;
@@ -11,49 +13,84 @@ import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
 import org.gristway.os.MachineMemory;
 import org.gristway.plan.ReadPlan;
+import org.gristway.plan.SampleSet;
 import org.gristway.plan.StepSource;
 import org.gristway.plan.policy.UnboundedPolicy;
+import org.gristway.snapshot.Snapshot;
 
 /**
  * All that plans are carried out with: the store, the frames, the threads that read, the handover
  * and the counters. It owns them; the dataset stays its opener's.
+ *
+ * <p>Any thread may call. What is asked for after {@link #close} is refused, never a crash: memory
+ * is unmapped only when no batch is open.
  */
 final class Engine implements AutoCloseable {
 
   private static final System.Logger LOG = System.getLogger(Loader.class.getName());
 
   private final Dataset dataset;
+  private final SampleSet samples;
   private final long memoryBytes;
-  private final FolderChunkStore store;
-  private final FolderChunkStore secondStore; // through the page cache
   private final SecondLook secondLook;
   private final FramePool pool;
   private final LoadQueue loads;
-  private final Tallies tallies = new Tallies();
+  private final Tallies tallies;
   private final Handover handover;
-  private final Set<Batch> inUse = ConcurrentHashMap.newKeySet();
+  private final Set<Batch> inUse = new HashSet<>();
+  private final Deque<Runnable> closings = new ArrayDeque<>(); // but of what batches need
+  private boolean retired;
+  private boolean closed;
 
   /**
    * @param plan one of those that will be carried out: all have the same frames
+   * @param samples that may be delivered
    * @param areas of each lane in the handover
    */
   Engine(
       Dataset dataset,
       LoaderOptions options,
       ReadPlan plan,
+      SampleSet samples,
       int lanes,
       int areas,
       Consumer<String> notices) {
     this.dataset = dataset;
+    this.samples = samples;
     this.memoryBytes = plan.residentBytes();
     refuseTooMuch(options);
-    this.store = FolderChunkStore.direct(dataset.path(), dataset.snapshot());
-    this.secondStore = new FolderChunkStore(dataset.path(), dataset.snapshot());
-    this.secondLook =
-        new SecondLook(dataset.path(), dataset.snapshot(), secondStore, options.strict(), notices);
-    this.pool = new FramePool(plan.frames(), plan.inputs().settings().extentBytes(), memoryBytes);
-    this.handover = new Handover(lanes, areas);
-    this.loads = new LoadQueue(store, lanes, options.threads());
+    Snapshot snapshot = dataset.snapshot();
+    this.tallies = new Tallies();
+    try {
+      this.handover = new Handover(lanes, areas);
+    } catch (Throwable thrown) {
+      tallies.close();
+      throw thrown;
+    }
+    try {
+      FolderChunkStore store = opened(FolderChunkStore.direct(dataset.path(), snapshot));
+      FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
+      this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
+      this.pool =
+          opened(new FramePool(plan.frames(), plan.inputs().settings().extentBytes(), memoryBytes));
+      this.loads = opened(new LoadQueue(store, lanes, options.threads()));
+    } catch (Throwable thrown) {
+      close();
+      throw thrown;
+    }
+  }
+
+  /** Has something closed before all that was opened earlier. */
+  private <T extends AutoCloseable> T opened(T resource) {
+    closings.push(
+        () -> {
+          try {
+            resource.close();
+          } catch (Exception unexpected) {
+            throw new IllegalStateException(unexpected);
+          }
+        });
+    return resource;
   }
 
   private void refuseTooMuch(LoaderOptions options) {
@@ -77,7 +114,15 @@ final class Engine implements AutoCloseable {
   /** What carries a lane's steps out. */
   PlanExecutor executor(int lane, StepSource steps) {
     return new PlanExecutor(
-        lane, steps, dataset.snapshot(), pool, loads, secondLook, tallies, handover.rank(lane));
+        lane,
+        steps,
+        dataset.snapshot(),
+        pool,
+        loads,
+        secondLook,
+        tallies,
+        handover.rank(lane),
+        samples);
   }
 
   Handover.RankAreas areas(int lane) {
@@ -96,33 +141,79 @@ final class Engine implements AutoCloseable {
     return handover.bytes();
   }
 
-  /** A batch that a trainer has taken; closing it releases the area. */
-  Batch batch(int lane, int area) {
+  /**
+   * A batch that a trainer has taken; closing it releases the area.
+   *
+   * @param waited how long the trainer has waited for it, in nanoseconds
+   */
+  synchronized Batch batch(int lane, int area, long epoch, long waited) {
+    if (retired) {
+      throw Failure.wrongCall("the loader is closed");
+    }
+    tallies.epoch(epoch).stallNanos.add(waited);
+    tallies.add(ReadCounter.STALL_NANOS, waited);
+    tallies.add(ReadCounter.BATCHES, 1);
     Batch[] self = new Batch[1];
     Batch batch =
-        new Batch(
-            dataset.snapshot(),
-            areas(lane).memory(area),
-            () -> {
-              inUse.remove(self[0]);
-              areas(lane).queue().release(area);
-            });
+        new Batch(dataset.snapshot(), areas(lane).memory(area), () -> release(self, lane, area));
     self[0] = batch;
     inUse.add(batch);
     return batch;
   }
 
+  private synchronized void release(Batch[] batch, int lane, int area) {
+    inUse.remove(batch[0]);
+    areas(lane).queue().release(area);
+    if (retired) {
+      closeWhenUnused();
+    }
+  }
+
+  /** Ends all reading, but leaves open batches to whoever has them. No lane may run. */
+  synchronized void retire() {
+    retired = true;
+    RuntimeException failure = null;
+    while (!closings.isEmpty()) {
+      try {
+        closings.pop().run();
+      } catch (RuntimeException thrown) {
+        failure = thrown; // the others are closed all the same
+      }
+    }
+    closeWhenUnused();
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private void closeWhenUnused() {
+    if (inUse.isEmpty() && !closed) {
+      closed = true;
+      handover.close();
+      tallies.close();
+    }
+  }
+
   /**
-   * Ends all reads and gives the memory back; batches that are open are closed. No lane may run.
+   * Ends all reading and gives the memory back; batches that are open are closed. No lane may run.
    */
   @Override
   public void close() {
-    loads.close();
-    List.copyOf(inUse).forEach(Batch::close);
-    handover.close();
-    pool.close();
-    store.close();
-    secondStore.close();
-    tallies.close();
+    retire();
+    List<Batch> open;
+    synchronized (this) {
+      open = List.copyOf(inUse);
+    }
+    for (Batch batch : open) {
+      try {
+        batch.close();
+      } catch (IllegalStateException used) {
+        // A system call of another thread uses it: its memory stays until that closes the batch.
+      }
+    }
+  }
+
+  synchronized boolean isClosed() {
+    return closed;
   }
 }

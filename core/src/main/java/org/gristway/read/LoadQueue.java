@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The reads that wait for the storage, and the few platform threads that do them. Each lane's reads
- * begin in the order in which it asks; lanes take turns, so that none waits for another's
- * read-ahead.
+ * begin in the order in which it asks, but for those that are wanted at once; lanes take turns, so
+ * that none waits for another's read-ahead.
  */
 final class LoadQueue implements AutoCloseable {
 
@@ -39,16 +39,31 @@ final class LoadQueue implements AutoCloseable {
     for (int i = 0; i < lanes; i++) {
       this.lanes.add(new ArrayDeque<>());
     }
-    for (int i = 0; i < depth; i++) {
-      threads.add(
-          Thread.ofPlatform().name("gristway-load-" + i).daemon().start(this::readUntilClosed));
+    try {
+      for (int i = 0; i < depth; i++) {
+        threads.add(
+            Thread.ofPlatform().name("gristway-load-" + i).daemon().start(this::readUntilClosed));
+      }
+    } catch (Throwable noMoreThreads) {
+      close();
+      throw noMoreThreads;
     }
   }
 
+  /** Reads what is wanted later. */
   void submit(int lane, Load load) {
+    submit(() -> lanes.get(lane).addLast(load));
+  }
+
+  /** Reads what is wanted now, before all that was asked for ahead. */
+  void submitFirst(int lane, Load load) {
+    submit(() -> lanes.get(lane).addFirst(load));
+  }
+
+  private void submit(Runnable add) {
     lock.lock();
     try {
-      lanes.get(lane).add(load);
+      add.run();
       queued++;
       waiting.signal();
     } finally {

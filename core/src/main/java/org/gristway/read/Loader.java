@@ -46,6 +46,7 @@ public final class Loader implements AutoCloseable {
   private final ExtentCuts cuts;
   private final Engine engine;
   private final List<Rank> ranks = new ArrayList<>();
+  private boolean closed;
 
   /** Where a rank's trainer is. */
   private final class Rank {
@@ -76,6 +77,9 @@ public final class Loader implements AutoCloseable {
         why = thrown;
       }
       areas.queue().end(why);
+      if (why != null) {
+        stopLanes(why); // one may wait for what another would have loaded
+      }
     }
   }
 
@@ -98,18 +102,39 @@ public final class Loader implements AutoCloseable {
             : Run.resume(policy, inputs, state, Policies::named, options.epochs());
     this.engine =
         new Engine(
-            dataset, options, run.firstPlan(), options.ranks(), Handover.AREAS_AHEAD, notices);
+            dataset,
+            options,
+            run.firstPlan(),
+            inputs.samples(),
+            options.ranks(),
+            Handover.AREAS_AHEAD,
+            notices);
+    try {
+      start(inputs.shares().steps() > 0);
+    } catch (Throwable thrown) {
+      close();
+      throw thrown;
+    }
+  }
+
+  private void start(boolean hasBatches) {
     for (int rank = 0; rank < options.ranks(); rank++) {
       ranks.add(new Rank(rank, engine.executor(rank, run.lane(rank)), engine.areas(rank)));
     }
-    // With no batches at all, a lane would look for the next one for ever.
-    boolean hasBatches = run.firstEpoch() < options.epochs() && inputs.shares().steps() > 0;
     for (Rank rank : ranks) {
-      if (hasBatches) {
+      // With no batches at all, a lane would look for the next one for ever.
+      if (hasBatches && run.firstEpoch() < options.epochs()) {
         rank.thread.start();
       } else {
         rank.areas.queue().end(null);
       }
+    }
+  }
+
+  private void stopLanes(@Nullable Throwable why) {
+    for (Rank rank : ranks) {
+      rank.areas.queue().end(why);
+      rank.thread.interrupt();
     }
   }
 
@@ -136,7 +161,7 @@ public final class Loader implements AutoCloseable {
       Dataset dataset, LoaderOptions options, @Nullable ReadState state, Consumer<String> notices) {
     try {
       return new Loader(dataset, options, state, notices);
-    } catch (RuntimeException refused) {
+    } catch (Throwable refused) {
       dataset.close();
       throw refused;
     }
@@ -235,14 +260,17 @@ public final class Loader implements AutoCloseable {
       throw Failure.environment("interrupted while waiting for data");
     }
     if (area == AreaQueue.NONE) {
-      throw Failure.wrongCall("there are no more batches: the run has %d epochs", options.epochs());
+      throw Failure.wrongCall("there are no more batches: the run is over, or the loader closed");
     }
-    long waited = System.nanoTime() - start;
-    engine.tallies().epoch(reader.epoch).stallNanos.add(waited);
-    engine.tallies().add(ReadCounter.STALL_NANOS, waited);
-    engine.tallies().add(ReadCounter.BATCHES, 1);
+    if (area == AreaQueue.ALL_TAKEN) {
+      throw Failure.wrongCall(
+          "all %d batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
+              + " before asking for the next, or copy what must be kept",
+          Handover.AREAS_AHEAD, rank, engine.handoverBytes());
+    }
+    Batch batch = engine.batch(rank, area, reader.epoch, System.nanoTime() - start);
     count(reader);
-    return engine.batch(rank, area);
+    return batch;
   }
 
   private void count(Rank reader) {
@@ -254,10 +282,12 @@ public final class Loader implements AutoCloseable {
     }
   }
 
-  private synchronized void countEpochs() {
-    long done = ranks.stream().mapToLong(rank -> rank.epoch).min().orElse(0) - run.firstEpoch();
-    Tallies tallies = engine.tallies();
-    tallies.add(ReadCounter.EPOCHS, done - tallies.get(ReadCounter.EPOCHS));
+  private void countEpochs() {
+    synchronized (ranks) {
+      long done = ranks.stream().mapToLong(rank -> rank.epoch).min().orElse(0) - run.firstEpoch();
+      Tallies tallies = engine.tallies();
+      tallies.add(ReadCounter.EPOCHS, done - tallies.get(ReadCounter.EPOCHS));
+    }
   }
 
   /**
@@ -279,7 +309,7 @@ public final class Loader implements AutoCloseable {
     return run.stateAt(first.epoch, first.step);
   }
 
-  /** What an epoch has read and delivered up to now. */
+  /** What an epoch has read and delivered up to now; of the latest epochs only. */
   public EpochReport report(long epoch) {
     return engine.tallies().epoch(epoch).report(epoch);
   }
@@ -289,13 +319,13 @@ public final class Loader implements AutoCloseable {
     return engine.tallies().get(counter);
   }
 
-  /** Ends all reading and gives the memory back; batches that are open are closed. */
+  /**
+   * Ends all reading and gives the memory back; batches that are open are closed. Closing again
+   * does nothing.
+   */
   @Override
-  public void close() {
-    for (Rank rank : ranks) {
-      rank.areas.queue().end(null);
-      rank.thread.interrupt();
-    }
+  public synchronized void close() {
+    stopLanes(null);
     boolean interrupted = false;
     for (Rank rank : ranks) {
       while (rank.thread.isAlive()) {
@@ -306,8 +336,11 @@ public final class Loader implements AutoCloseable {
         }
       }
     }
-    engine.close();
-    dataset.close();
+    if (!closed) {
+      closed = true;
+      engine.close();
+      dataset.close();
+    }
     if (interrupted) {
       Thread.currentThread().interrupt();
     }

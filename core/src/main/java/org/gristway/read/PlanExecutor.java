@@ -13,6 +13,7 @@ import org.gristway.handover.BatchLayout;
 import org.gristway.handover.Handover;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanStep;
+import org.gristway.plan.SampleSet;
 import org.gristway.plan.StepSource;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -35,6 +36,9 @@ public final class PlanExecutor {
 
   private static final long NONE = -1;
 
+  /** Samples that are tried in place of a batch that is damaged as a whole. */
+  private static final int STAND_IN_TRIES = 1000;
+
   private final int lane;
   private final StepSource run;
   private final Snapshot snapshot;
@@ -43,11 +47,14 @@ public final class PlanExecutor {
   private final SecondLook secondLook;
   private final Tallies tallies;
   private final Handover.RankAreas areas;
+  private final SampleSet standIns;
+  private long lastGood = NONE;
   private final CRC32C checksum = new CRC32C();
 
   private final List<PlanStep> steps = new ArrayList<>(); // of the batch at hand
   private final ArrayDeque<Long> loadEpochs = new ArrayDeque<>(); // of the loads among them
   private final List<Place> places = new ArrayList<>();
+  private long epoch; // of the batch at hand
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
   private @Nullable Straight straight; // the read that the next delivery needs
 
@@ -84,7 +91,8 @@ public final class PlanExecutor {
       LoadQueue loads,
       SecondLook secondLook,
       Tallies tallies,
-      Handover.RankAreas areas) {
+      Handover.RankAreas areas,
+      SampleSet standIns) {
     this.lane = lane;
     this.run = run;
     this.snapshot = snapshot;
@@ -93,6 +101,7 @@ public final class PlanExecutor {
     this.secondLook = secondLook;
     this.tallies = tallies;
     this.areas = areas;
+    this.standIns = standIns;
   }
 
   /**
@@ -102,7 +111,7 @@ public final class PlanExecutor {
    * @throws Failure if the data is damaged and that is not accepted, or the storage is out of reach
    */
   int build(int count) throws InterruptedException {
-    long epoch = gather(count);
+    gather(count);
     if (places.isEmpty()) {
       return AreaQueue.NONE;
     }
@@ -115,13 +124,11 @@ public final class PlanExecutor {
     }
     boolean built = false;
     try {
-      long handover = areas.memory(area).byteSize();
-      MemorySegment memory = areas.reserve(area, bytes);
-      tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - handover);
-      startStraightLoads(memory, epoch);
+      MemorySegment memory = room(area, bytes);
+      startStraightLoads(memory);
       fill(memory);
-      replaceDamaged(memory);
-      describe(memory, epoch, bytes);
+      memory = replaceDamaged(area, memory);
+      describe(memory, bytes);
       built = true;
       return area;
     } finally {
@@ -129,6 +136,13 @@ public final class PlanExecutor {
         abandon(area);
       }
     }
+  }
+
+  private MemorySegment room(int area, long bytes) {
+    long before = areas.memory(area).byteSize();
+    MemorySegment memory = areas.reserve(area, bytes);
+    tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - before);
+    return memory;
   }
 
   /** Gives an area back, once no read goes to it any more. */
@@ -141,11 +155,10 @@ public final class PlanExecutor {
     areas.queue().abandon(area);
   }
 
-  /** Collects the steps up to the end of the batch; its epoch. */
-  private long gather(int count) {
+  /** Collects the steps up to the end of the batch. */
+  private void gather(int count) {
     steps.clear();
     places.clear();
-    long epoch = 0;
     int batchSteps = 0;
     long batchStep = NONE;
     while (true) {
@@ -153,13 +166,13 @@ public final class PlanExecutor {
       pushedBack = null;
       switch (step) {
         case null -> {
-          return epoch;
+          return;
         }
         case PlanStep.Deliver deliver -> {
           if (deliver.step() != batchStep) {
             if (batchSteps == count) {
               pushedBack = deliver;
-              return epoch;
+              return;
             }
             batchStep = deliver.step();
             batchSteps++;
@@ -215,8 +228,9 @@ public final class PlanExecutor {
     throw new IllegalStateException("sample " + sample + " is repeated but not in its batch");
   }
 
-  private void startStraightLoads(MemorySegment memory, long epoch) {
-    for (Place place : places) {
+  private void startStraightLoads(MemorySegment memory) {
+    // Each goes to the head of the queue, so the last is told first.
+    for (Place place : places.reversed()) {
       if (place.straight != null) {
         PlanStep.Load load = place.straight.load;
         Frame frame = place.straight.frame;
@@ -224,30 +238,31 @@ public final class PlanExecutor {
         long page = place.offset - (load.extent().offset() - pages.offset());
         MemorySegment target = memory.asSlice(page, ExtentCuts.coveringBytes(load.extent()));
         frame.claim(pages, target);
-        submit(frame, pages, target, load.again(), epoch);
+        count(tallies.epoch(epoch), pages.length(), load.again());
+        loads.submitFirst(lane, new LoadQueue.Load(pages, target, frame::loaded));
       }
     }
   }
 
-  private void load(PlanStep.Load load, long epoch) {
+  private void load(PlanStep.Load load, long loadEpoch) {
     Extent pages = pages(load.extent());
     MemorySegment target = pool.claim(load.frame(), pages);
-    tallies.epoch(epoch).peakResident.accumulate(pool.residentBytes());
+    tallies.epoch(loadEpoch).peakResident.accumulate(pool.residentBytes());
     tallies.add(ReadCounter.RESIDENT_BYTES, target.byteSize());
-    submit(pool.frame(load.frame()), pages, target, load.again(), epoch);
+    count(tallies.epoch(loadEpoch), pages.length(), load.again());
+    Frame frame = pool.frame(load.frame());
+    loads.submit(lane, new LoadQueue.Load(pages, target, frame::loaded));
   }
 
-  private void submit(Frame frame, Extent pages, MemorySegment target, boolean again, long epoch) {
-    EpochTally tally = tallies.epoch(epoch);
+  private void count(EpochTally tally, long bytes, boolean again) {
     tally.storageReads.increment();
-    tally.storageBytes.add(pages.length());
+    tally.storageBytes.add(bytes);
     tallies.add(ReadCounter.STORAGE_READS, 1);
-    tallies.add(ReadCounter.STORAGE_BYTES, pages.length());
+    tallies.add(ReadCounter.STORAGE_BYTES, bytes);
     if (again) {
-      tally.rereadBytes.add(pages.length());
-      tallies.add(ReadCounter.REREAD_BYTES, pages.length());
+      tally.rereadBytes.add(bytes);
+      tallies.add(ReadCounter.REREAD_BYTES, bytes);
     }
-    loads.submit(lane, new LoadQueue.Load(pages, target, frame::loaded));
   }
 
   /** The pages that an extent touches, up to the end of its chunk's file. */
@@ -330,37 +345,40 @@ public final class PlanExecutor {
   }
 
   private boolean arrives(Place place, MemorySegment memory, Frame.Held held) {
+    // Whatever kept the extent from being read, the second look tells what it means for a sample.
     switch (held.failure()) {
       case null -> {}
-      case Failure failure when SecondLook.isDamage(failure) -> {}
-      case RuntimeException known -> throw known;
+      case Failure _ -> {}
+      case RuntimeException bug -> throw bug;
       case Error error -> throw error;
       case Throwable other -> throw new IllegalStateException(other);
     }
-    tallies.add(ReadCounter.STORAGE_READS, 1);
-    tallies.add(ReadCounter.REREAD_BYTES, place.length);
+    count(tallies.epoch(epoch), place.length, true);
     return secondLook.arrives(place.deliver.sample(), memory.asSlice(place.offset, place.length));
   }
 
-  /** Has a damaged place show the nearest good sample of the batch. */
-  private void replaceDamaged(MemorySegment memory) {
+  /** Has damaged places show the nearest good sample of the batch; the memory it is in. */
+  private MemorySegment replaceDamaged(int area, MemorySegment memory) {
     for (int i = 0; i < places.size(); i++) {
       Place place = places.get(i);
       if (place.damaged) {
         Place good = nearestGood(i);
+        if (good == null) {
+          return showStandIn(area);
+        }
         if (place.straight != null || place.deliver.frame() != PlanStep.IN_BATCH) {
           // Whoever looks at the area as one array finds no bytes that have failed.
-          MemorySegment bad = memory.asSlice(place.offset, place.length);
-          bad.fill((byte) 0);
+          memory.asSlice(place.offset, place.length).fill((byte) 0);
           long common = Math.min(place.length, good.length);
           MemorySegment.copy(memory, good.offset, memory, place.offset, common);
         }
         place.replacedBy = good;
       }
     }
+    return memory;
   }
 
-  private Place nearestGood(int index) {
+  private @Nullable Place nearestGood(int index) {
     for (int distance = 1; distance < places.size(); distance++) {
       if (index - distance >= 0 && !places.get(index - distance).damaged) {
         return places.get(index - distance);
@@ -369,16 +387,36 @@ public final class PlanExecutor {
         return places.get(index + distance);
       }
     }
+    return null;
+  }
+
+  /** Has a batch of damaged samples alone show one from elsewhere: the last good one, if any. */
+  private MemorySegment showStandIn(int area) {
+    long bad = places.getFirst().deliver.sample();
+    long after = standIns.rank(bad) + 1;
+    for (int i = 0; i < STAND_IN_TRIES; i++) {
+      long sample =
+          i == 0 && lastGood != NONE ? lastGood : standIns.nth((after + i) % standIns.count());
+      Place standIn =
+          new Place(new PlanStep.Deliver(0, 0, 0, sample, sample, PlanStep.IN_BATCH, true), null);
+      standIn.offset = BatchLayout.dataAt(places.size());
+      standIn.length = snapshot.length(sample);
+      MemorySegment memory = room(area, standIn.offset + standIn.length);
+      MemorySegment target = memory.asSlice(standIn.offset, standIn.length);
+      count(tallies.epoch(epoch), standIn.length, true);
+      if (secondLook.isGood(sample, target)) {
+        places.forEach(place -> place.replacedBy = standIn);
+        return memory;
+      }
+    }
     throw Failure.damaged(
-        "no sample of step %d of rank %d can be read, the first of them '%s': 'gristway verify' tells"
-            + " what is damaged",
-        places.getFirst().deliver.step(),
-        places.getFirst().deliver.rank(),
-        snapshot.key(places.getFirst().deliver.sample()));
+        "no sample can be read in place of '%s' and others of its batch: 'gristway verify' tells what"
+            + " is damaged",
+        snapshot.key(bad));
   }
 
   /** Writes what the batch is, and counts it. */
-  private void describe(MemorySegment memory, long epoch, long bytes) {
+  private void describe(MemorySegment memory, long bytes) {
     EpochTally tally = tallies.epoch(epoch);
     long samples = 0;
     long sampleBytes = 0;
@@ -406,11 +444,13 @@ public final class PlanExecutor {
         samples++;
         sampleBytes += place.length;
         redirected += sample == deliver.request() ? 0 : 1;
+        lastGood = sample;
       }
       damaged += place.damaged ? 1 : 0;
     }
     PlanStep.Deliver first = places.getFirst().deliver;
     BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), bytes);
+    tally.peakResident.accumulate(pool.residentBytes());
     tally.samples.add(samples);
     tally.bytes.add(sampleBytes);
     tally.redirected.add(redirected);

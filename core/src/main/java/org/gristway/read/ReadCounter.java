@@ -5,9 +5,12 @@ import java.util.List;
 
 /** What a loader counts for all to see. */
 public enum ReadCounter {
-  /** Epochs that every rank has finished receiving, and batches and samples received. */
+  /** Epochs that every rank has received, and batches that ranks have received. */
   EPOCHS("epochs"),
   BATCHES("batches"),
+  /**
+   * Samples that were put into batches, and their bytes: a few batches ahead of what is received.
+   */
   SAMPLES("samples"),
   BYTES("bytes"),
   /** Reads from storage and their bytes; those of extents that were read before, apart. */

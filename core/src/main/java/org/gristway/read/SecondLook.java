@@ -2,6 +2,7 @@ package org.gristway.read;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.chunk.ChunkFormat;
@@ -17,7 +18,11 @@ import org.gristway.snapshot.Snapshot;
  */
 final class SecondLook {
 
-  private static final int INPUT_OUTPUT_ERROR = 5; // EIO: the medium, not the surroundings
+  /**
+   * What the system says of a bad medium or a damaged file system: EIO, ENODATA, EBADMSG, EILSEQ,
+   * EUCLEAN, EREMOTEIO. Anything else is the surroundings.
+   */
+  private static final Set<Integer> BAD_MEDIUM = Set.of(5, 61, 74, 84, 117, 121);
 
   private final Path folder;
   private final Snapshot snapshot;
@@ -63,14 +68,29 @@ final class SecondLook {
     if (strict) {
       throw Failure.damaged("%s; bring the file back from a copy, or pack again", message);
     }
-    notices.accept(message + "; another sample takes its place");
+    synchronized (notices) {
+      notices.accept(message + "; another sample takes its place");
+    }
     return false;
   }
 
+  /** Reads a sample that nobody needs to be told about; true if it has arrived. */
+  boolean isGood(long sample, MemorySegment target) {
+    try {
+      source.fill(snapshot.location(sample), target);
+      return LittleEndian.checksum(target) == snapshot.checksum(sample);
+    } catch (Failure failure) {
+      if (!isDamage(failure)) {
+        throw failure;
+      }
+      return false;
+    }
+  }
+
   /** True if the data is at fault: reading on without it makes sense. */
-  static boolean isDamage(Failure failure) {
+  private static boolean isDamage(Failure failure) {
     return (failure.kind() == Failure.Kind.DAMAGED
         || (failure.getCause() instanceof PosixException cause
-            && cause.number() == INPUT_OUTPUT_ERROR));
+            && BAD_MEDIUM.contains(cause.number())));
   }
 }

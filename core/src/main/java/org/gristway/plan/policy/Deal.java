@@ -116,7 +116,9 @@ final class Deal {
     long extent = extent(number);
     long first = samples.rank(cuts.firstSample(extent));
     long end = samples.rank(cuts.firstSample(extent + 1));
-    boolean again = end - first < cuts.firstSample(extent + 1) - cuts.firstSample(extent);
+    boolean again =
+        inputs.segment() > 0
+            && end - first < cuts.firstSample(extent + 1) - cuts.firstSample(extent);
     long count = end - first;
     long from = index == 0 ? startSample[rank] : 0;
     long to = number == startPiece[rank + 1] ? startSample[rank + 1] : count;

@@ -39,19 +39,21 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     if (settings.frames() < fewest) {
       int ranks = inputs.world().mostRanks();
       throw Failure.wrongCall(
-          "a memory of %d bytes is too small for policy '%s' with extents of %d bytes and %d"
-              + " rank(s) on a node: give it %d or more, or make the extents smaller",
-          settings.memory() * ranks,
+          "the memory is too small for policy '%s': every rank on a machine needs %d extents of %d"
+              + " bytes, %d bytes in all; give it that or more, or make the extents smaller",
           settings.policy(),
+          fewest,
           settings.extentBytes(),
-          ranks,
           fewest * settings.extentBytes() * ranks);
     }
   }
 
   /** Frames of a lane: as many as the memory has, but no more than could ever hold something. */
-  int laneFrames() {
-    return (int) Math.min(inputs.settings().frames(), inputs.cuts().count() + 1);
+  @Override
+  public int laneFrames() {
+    long useful =
+        Math.min(inputs.cuts().count() + 1, Integer.MAX_VALUE / inputs.world().mostRanks());
+    return (int) Math.min(inputs.settings().frames(), useful);
   }
 
   /** Frames of a lane that samples may be drawn from at the same time. */
@@ -63,6 +65,11 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
   @Override
   public int frames() {
     return laneFrames() * inputs.world().mostRanks();
+  }
+
+  @Override
+  public int firstFrame(int rank) {
+    return inputs.world().laneOf(rank) * laneFrames();
   }
 
   @Override

@@ -16,7 +16,7 @@ final class Places {
   private final Shares shares;
   private final Requests requests;
   private final int rank;
-  private final long[] batch;
+  private final long[] batch; // the samples of this one that are not repeats
 
   private long step;
   private int position;
@@ -28,7 +28,7 @@ final class Places {
     this.shares = inputs.shares();
     this.requests = inputs.requests(epoch);
     this.rank = rank;
-    this.batch = new long[inputs.settings().batchSize()];
+    this.batch = new long[Math.clamp(shares.of(rank), 1, inputs.settings().batchSize())];
     enter(0);
   }
 

@@ -41,7 +41,8 @@ public final class SampleOrderPolicy implements ReadPolicy {
 
   private record Plan(PlanInputs inputs, long epoch) implements ReadPlan {
 
-    int laneFrames() {
+    @Override
+    public int laneFrames() {
       long useful = Math.min(MOST_FRAMES, inputs.layout().sampleCount() + 1);
       return (int) Math.min(useful, inputs.settings().frames());
     }
@@ -49,6 +50,11 @@ public final class SampleOrderPolicy implements ReadPolicy {
     @Override
     public int frames() {
       return laneFrames() * inputs.world().mostRanks();
+    }
+
+    @Override
+    public int firstFrame(int rank) {
+      return inputs.world().laneOf(rank) * laneFrames();
     }
 
     @Override
@@ -86,8 +92,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
       this.requests = plan.inputs().requests(plan.epoch());
       this.cuts = plan.inputs().cuts();
       this.places = new Places(plan.inputs(), plan.epoch(), rank);
-      int first = plan.inputs().world().laneOf(rank) * plan.laneFrames();
-      this.freeFrames = new FreeFrames(first, plan.laneFrames());
+      this.freeFrames = new FreeFrames(plan.firstFrame(rank), plan.laneFrames());
     }
 
     @Override

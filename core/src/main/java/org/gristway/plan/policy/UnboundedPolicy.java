@@ -42,6 +42,16 @@ public final class UnboundedPolicy implements ReadPolicy {
     }
 
     @Override
+    public int firstFrame(int rank) {
+      return 0;
+    }
+
+    @Override
+    public int laneFrames() {
+      return frames();
+    }
+
+    @Override
     public long residentBytes() {
       ExtentCuts cuts = inputs.cuts();
       long sum = 0;

@@ -165,7 +165,6 @@ abstract class BoundedPolicyContract extends ReadPolicyContract {
         Kind.WRONG_CALL,
         () -> policy().plan(tooSmall, 0),
         policy().name(),
-        Long.toString(3 * (enough - 1)),
         Long.toString(3 * enough));
     PlanInputs justEnough = PlanInputs.of(Layouts.fixed(10, 100), 1, world, settings(enough));
     assertThat(Pulled.deliveries(policy().plan(justEnough, 0))).hasSize(10);
