@@ -24,7 +24,9 @@ final class Arm {
   }
 
   void measure() throws IOException, InterruptedException {
-    round.measure().forEach((key, value) -> values.computeIfAbsent(key, _ -> new ArrayList<>()).add(value));
+    round
+        .measure()
+        .forEach((key, value) -> values.computeIfAbsent(key, _ -> new ArrayList<>()).add(value));
   }
 
   double median(String value) {
@@ -49,7 +51,9 @@ final class Arm {
     return parsed;
   }
 
-  /** A command that runs this benchmark's program again as an arm, with the product's JVM options. */
+  /**
+   * A command that runs this benchmark's program again as an arm, with the product's JVM options.
+   */
   static List<String> command(String... arguments) {
     List<String> command =
         new ArrayList<>(

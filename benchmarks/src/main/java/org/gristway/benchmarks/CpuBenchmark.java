@@ -11,8 +11,9 @@ import org.gristway.os.Folders;
 
 /**
  * What reading costs in processor time, all threads of the process and the kernel's part included,
- * after warming up: by direct reads from the disk, from the page cache (the dataset on a memory file
- * system) and from memory (nothing is read any more). And the heap in use, for two dataset sizes.
+ * after warming up: by direct reads from the disk, from the page cache (the dataset on a memory
+ * file system) and from memory (nothing is read any more). And the heap in use, for two dataset
+ * sizes.
  */
 final class CpuBenchmark implements Main.Benchmark {
 
@@ -20,7 +21,8 @@ final class CpuBenchmark implements Main.Benchmark {
 
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
-    System.out.println("| samples | from | GB a core-second | GB/s | heap | rounds, GB a core-second |");
+    System.out.println(
+        "| samples | from | GB a core-second | GB/s | heap | rounds, GB a core-second |");
     System.out.println("|---|---|---|---|---|---|");
     for (int size : new int[] {110_000, 10_000, 1_000}) {
       int files = Math.min(1_000_000, 1_540_000_000 / size);

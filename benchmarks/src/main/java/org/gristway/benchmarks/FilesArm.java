@@ -17,8 +17,8 @@ import org.gristway.dataset.Workers;
 import org.gristway.os.NativeFile;
 
 /**
- * Reads the original files in shuffled order with some threads, as plain loaders do: open, read all,
- * close. Their names are known before the clock starts.
+ * Reads the original files in shuffled order with some threads, as plain loaders do: open, read
+ * all, close. Their names are known before the clock starts.
  */
 final class FilesArm {
 

@@ -17,9 +17,10 @@ import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 
 /**
- * How well each policy mixes at the same memory, and beside them the shuffle buffer that most loaders
- * have: shards in random order, read in sequence into a buffer of that memory, from which a random
- * sample is taken each time. Nothing is read: orders are computed. One epoch, batches of 256.
+ * How well each policy mixes at the same memory, and beside them the shuffle buffer that most
+ * loaders have: shards in random order, read in sequence into a buffer of that memory, from which a
+ * random sample is taken each time. Nothing is read: orders are computed. One epoch, batches of
+ * 256.
  */
 final class MixingBenchmark implements Main.Benchmark {
 
@@ -76,12 +77,14 @@ final class MixingBenchmark implements Main.Benchmark {
       for (String policy : new String[] {"redirect", "chunk-shuffle"}) {
         PlanInputs inputs =
             PlanInputs.of(
-                layout, 1, World.of(1), new PlanSettings(policy, BATCH, memory, EXTENT, Tail.SHORT));
+                layout,
+                1,
+                World.of(1),
+                new PlanSettings(policy, BATCH, memory, EXTENT, Tail.SHORT));
         Quality quality = new Quality(inputs.cuts());
         PlannedOrder order = new PlannedOrder(Policies.named(policy).plan(inputs, 0));
         for (Deliver[][] step = order.next(); step != null; step = order.next()) {
-          quality.add(
-              new long[][] {Arrays.stream(step[0]).mapToLong(Deliver::sample).toArray()});
+          quality.add(new long[][] {Arrays.stream(step[0]).mapToLong(Deliver::sample).toArray()});
         }
         print(layout, share, policy, quality.report());
       }

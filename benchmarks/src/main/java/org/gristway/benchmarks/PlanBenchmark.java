@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.PlanStep;

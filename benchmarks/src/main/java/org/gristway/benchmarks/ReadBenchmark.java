@@ -18,8 +18,9 @@ import org.gristway.read.LoaderOptions;
 
 /**
  * Reading an epoch from storage of three kinds: every policy at a memory of a tenth of the dataset,
- * against the original files read in shuffled order by one thread and by sixteen, and against {@code
- * fio} reading the same chunk files past the page cache in requests of the same size, as many at once.
+ * against the original files read in shuffled order by one thread and by sixteen, and against
+ * {@code fio} reading the same chunk files past the page cache in requests of the same size, as
+ * many at once.
  */
 final class ReadBenchmark implements Main.Benchmark {
 
@@ -65,9 +66,7 @@ final class ReadBenchmark implements Main.Benchmark {
       arms.add(new Arm("fio, direct", () -> fio(storage, dataset)));
       for (String policy : List.of("redirect", "chunk-shuffle")) {
         arms.add(
-            new Arm(
-                policy,
-                () -> read(storage, dataset, policy, memory, warmUp, epochs, most)));
+            new Arm(policy, () -> read(storage, dataset, policy, memory, warmUp, epochs, most)));
       }
       arms.add(
           new Arm(
@@ -79,14 +78,12 @@ final class ReadBenchmark implements Main.Benchmark {
                 "files, " + threads + " thread" + (threads.equals("1") ? "" : "s"),
                 () ->
                     timed(
-                        storage.run(
-                            Arm.command("files-arm", list.toString(), threads, WINDOW)))));
+                        storage.run(Arm.command("files-arm", list.toString(), threads, WINDOW)))));
       }
       if (fast) {
         arms.add(
             new Arm(
-                "unbounded",
-                () -> read(roomy, dataset, "unbounded", memory, "2", "100", WINDOW)));
+                "unbounded", () -> read(roomy, dataset, "unbounded", memory, "2", "100", WINDOW)));
       }
       for (int round = 0; round < rounds; round++) {
         for (Arm arm : arms) {

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Slower storage than there is: control groups (version 1) that limit what the processes in them read
- * from the disk, and the memory that they and the page cache may take. Needs root.
+ * Slower storage than there is: control groups (version 1) that limit what the processes in them
+ * read from the disk, and the memory that they and the page cache may take. Needs root.
  */
 final class Storage implements AutoCloseable {
 
@@ -57,8 +57,9 @@ final class Storage implements AutoCloseable {
   }
 
   /**
-   * A command, run inside the groups from a page cache that is cold but for the programs themselves:
-   * a JVM that is read from a slow disk in small pieces would be most of what is measured.
+   * A command, run inside the groups from a page cache that is cold but for the programs
+   * themselves: a JVM that is read from a slow disk in small pieces would be most of what is
+   * measured.
    */
   Result run(List<String> command) throws IOException, InterruptedException {
     Machine.dropCaches();

@@ -17,7 +17,7 @@ final class DemoImages {
   /** What there are pictures of. */
   static final List<String> CLASSES = List.of("checks", "cross", "disc", "ring", "stripes");
 
-  private static final int SIDE = 48;
+  static final int SIDE = 64;
   private static final byte[] SIGNATURE = {(byte) 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
   private DemoImages() {}
@@ -36,8 +36,9 @@ final class DemoImages {
       rows[at++] = 0; // the row is not filtered
       for (int column = 0; column < SIDE; column++) {
         int color = covers(classNumber, column - x, row - y, size) ? shape : ground;
+        long noise = random.nextLong(); // which is what makes the files as large as photographs
         for (int shift = 16; shift >= 0; shift -= 8) {
-          int noisy = (color >> shift & 0xff) + random.nextInt(-24, 25);
+          int noisy = (color >> shift & 0xff) + (int) (noise >> shift & 0x3f) - 32;
           rows[at++] = (byte) Math.clamp(noisy, 0, 255);
         }
       }
@@ -63,9 +64,14 @@ final class DemoImages {
     writeBlock(file, "IHDR", header.array(), 13);
     byte[] packed = new byte[rows.length + 1024];
     try (Deflater deflater = new Deflater(Deflater.BEST_SPEED)) {
+      deflater.setStrategy(Deflater.HUFFMAN_ONLY); // in noise nothing repeats
       deflater.setInput(rows);
       deflater.finish();
-      writeBlock(file, "IDAT", packed, deflater.deflate(packed));
+      int length = 0;
+      while (!deflater.finished()) { // the first call may only set the strategy
+        length += deflater.deflate(packed, length, packed.length - length);
+      }
+      writeBlock(file, "IDAT", packed, length);
     }
     writeBlock(file, "IEND", new byte[0], 0);
     return file.toByteArray();

@@ -7,8 +7,6 @@ import java.util.List;
 import org.gristway.snapshot.Snapshot;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonGenerator;
-import tools.jackson.core.exc.JacksonIOException;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * What {@code info --json} prints. Programs read it, so its names stay; it is written as it goes,
@@ -30,18 +28,10 @@ final class InfoJson {
   static void write(
       Path path, Snapshot snapshot, List<Integer> versions, Summary summary, OutputStream out)
       throws IOException {
-    try {
-      JsonGenerator json = JsonMapper.shared().createGenerator(new Unclosed(out));
-      new InfoJson(snapshot, summary, json).write(path, versions);
-      json.close();
-    } catch (JacksonIOException failed) {
-      throw failed.getCause();
-    }
-    out.write('\n');
+    JsonOutput.write(out, json -> new InfoJson(snapshot, summary, json).write(path, versions));
   }
 
   private void write(Path path, List<Integer> versions) throws JacksonException {
-    json.writeStartObject();
     json.writeStringProperty("path", path.toString());
     json.writeStringProperty("datasetId", snapshot.datasetId().toString());
     json.writeStringProperty("snapshotId", snapshot.id().toString());
@@ -57,7 +47,6 @@ final class InfoJson {
     writeParts();
     writeLabels();
     writeSampleBytes();
-    json.writeEndObject();
   }
 
   private long chunkFileBytes() {
@@ -106,20 +95,5 @@ final class InfoJson {
     json.writeNumberProperty("mean", samples == 0 ? 0 : (double) snapshot.dataBytes() / samples);
     json.writeNumberProperty("max", summary.largest());
     json.writeEndObject();
-  }
-
-  /** Jackson closes what it writes to, and standard output is not its to close. */
-  private static final class Unclosed extends java.io.FilterOutputStream {
-    Unclosed(OutputStream out) {
-      super(out);
-    }
-
-    @Override
-    public void write(byte[] bytes, int offset, int length) throws IOException {
-      out.write(bytes, offset, length);
-    }
-
-    @Override
-    public void close() {}
   }
 }

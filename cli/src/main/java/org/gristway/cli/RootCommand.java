@@ -20,7 +20,10 @@ import picocli.CommandLine.ParseResult;
     versionProvider = RootCommand.ManifestVersion.class,
     synopsisSubcommandLabel = "COMMAND",
     commandListHeading = "%nCommands:%n",
-    description = "Packs small files into large checksummed chunks, and reads them back, verified.",
+    description = {
+      "Packs small files into large checksummed chunks, and feeds training from them: each byte read"
+          + " once an epoch, in a random order, inside a fixed memory."
+    },
     footer = {
       "",
       "'gristway COMMAND --help' tells more of each. Sizes are written as 64KiB, 64MiB or 1GiB.",
@@ -35,7 +38,9 @@ import picocli.CommandLine.ParseResult;
 final class RootCommand {
 
   private static final List<String> NAMES =
-      List.of("pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "demo");
+      List.of(
+          "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
+          "stat", "demo");
 
   @Option(
       names = {"-V", "--version"},
@@ -81,6 +86,9 @@ final class RootCommand {
     root.setOut(new PrintWriter(console.out(), false, StandardCharsets.UTF_8));
     root.registerConverter(Path.class, RootCommand::path);
     root.registerConverter(long.class, RootCommand::number);
+    root.registerConverter(Long.class, RootCommand::number);
+    root.registerConverter(int.class, RootCommand::smallNumber);
+    root.registerConverter(Integer.class, RootCommand::smallNumber);
     return root;
   }
 
@@ -104,6 +112,9 @@ final class RootCommand {
       case "ls" -> new LsCommand(console);
       case "cat" -> new CatCommand(console);
       case "unpack" -> new UnpackCommand(console);
+      case "read" -> new ReadCommand(console);
+      case "plan" -> new PlanCommand(console);
+      case "stat" -> new StatCommand(console);
       case "demo" -> new DemoCommand(console);
       default -> throw new IllegalArgumentException(name);
     };
@@ -123,6 +134,14 @@ final class RootCommand {
     } catch (NumberFormatException odd) {
       throw new CommandLine.TypeConversionException("'" + text + "' is not a whole number");
     }
+  }
+
+  private static int smallNumber(String text) {
+    long number = number(text);
+    if (number != (int) number) {
+      throw new CommandLine.TypeConversionException("'" + text + "' is too large a number");
+    }
+    return (int) number;
   }
 
   /** The version that {@code --version} shows. */

@@ -29,13 +29,18 @@ class StartTest {
   @Test
   void listsItsCommands() {
     assertThat(Cli.run("--help").isDone().outText())
-        .contains("pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "demo")
+        .contains(
+            "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
+            "stat", "demo")
         .contains("Exit codes", "--debug");
   }
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "demo"})
+      strings = {
+        "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
+        "stat", "demo"
+      })
   void helpsWithEveryCommand(String command) {
     assertThat(Cli.run(command, "--help").isDone().outText())
         .startsWith("Usage: gristway " + command)

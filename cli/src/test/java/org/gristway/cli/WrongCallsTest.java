@@ -23,6 +23,7 @@ class WrongCallsTest {
     Files.createDirectories(folder.resolve("src/a"));
     Files.writeString(folder.resolve("src/a/1.txt"), "one");
     Files.createDirectory(folder.resolve("empty"));
+    new Cli().in(folder).call("pack", "src", "data.gw").isDone();
   }
 
   @ParameterizedTest
@@ -45,6 +46,26 @@ class WrongCallsTest {
           ls                             | missing required parameter: 'DATASET'; see 'gristway ls --help'
           cat empty                      | missing required parameter: 'KEY'; see 'gristway cat --help'
           info empty more                | unexpected argument 'more'; see 'gristway info --help'
+          read --batch-size 0 empty      | --batch-size must be 1 or more, not 0; see 'gristway read --help'
+          read --batch-size 3e3 empty    | invalid value for option '--batch-size': '3e3' is not a whole number; see 'gristway read --help'
+          read --batch-size 3000000000 e | invalid value for option '--batch-size': '3000000000' is too large a number; see 'gristway read --help'
+          read --epochs 0 empty          | --epochs must be 1 or more, not 0; see 'gristway read --help'
+          read --ranks 0 empty           | --ranks must be 1 or more, not 0; see 'gristway read --help'
+          read --threads 0 empty         | --threads must be 1 to 4096, not 0; see 'gristway read --help'
+          read --memory 0 empty          | invalid value for option '--memory': '0' is nothing; give it some; see 'gristway read --help'
+          read --memory 0.0% empty       | invalid value for option '--memory': '0.0%' is nothing; give it some; see 'gristway read --help'
+          read --memory x% empty         | invalid value for option '--memory': 'x%' is not a percentage; write it in digits, as in 10% or 2.5%; see 'gristway read --help'
+          read --extent 0 empty          | invalid value for option '--extent': '0' is nothing; give a size or 'auto'; see 'gristway read --help'
+          read --extent 5000 data.gw     | an extent must be a multiple of 4KiB and at most 1GiB, not 5000 bytes
+          read --tail long empty         | invalid value for option '--tail': 'long' is none of short, drop and pad; see 'gristway read --help'
+          read --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, unbounded]
+          read --order - --json data.gw  | --order - and --json would both go to standard output: name a file; see 'gristway read --help'
+          plan --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, unbounded]
+          plan --epochs 2 data.gw        | unknown option '--epochs'; did you mean '--epoch'? see 'gristway plan --help'
+          plan --epoch -1 data.gw        | --epoch must be 0 or more, not -1; see 'gristway plan --help'
+          plan --nodes 0 data.gw         | --nodes must be 1 or more, not 0; see 'gristway plan --help'
+          plan --order o data.gw         | --order is about one policy: name it with --policy; see 'gristway plan --help'
+          stat 1 2                       | unexpected argument '2'; see 'gristway stat --help'
           """)
   void isToldInOneLineWhatIsWrong(String call, String complaint) {
     Object[] args = call.isEmpty() ? new Object[0] : call.split(" ");
@@ -59,7 +80,7 @@ class WrongCallsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"verify", "rebuild", "info", "ls"})
+  @ValueSource(strings = {"verify", "rebuild", "info", "ls", "read", "plan"})
   void namesADatasetThatIsNotThere(String command) {
     assertThat(new Cli().in(folder).call(command, "nosuch.gw").complaint(2)).contains("nosuch.gw");
   }

@@ -39,12 +39,12 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     if (settings.frames() < fewest) {
       int ranks = inputs.world().mostRanks();
       throw Failure.wrongCall(
-          "the memory is too small for policy '%s': every rank on a machine needs %d extents of %d"
-              + " bytes, %d bytes in all; give it that or more, or make the extents smaller",
+          "the memory is too small for policy '%s': give it %d or more (each rank on a machine takes"
+              + " at least %d of %d bytes), or make the extents smaller",
           settings.policy(),
+          fewest * settings.extentBytes() * ranks,
           fewest,
-          settings.extentBytes(),
-          fewest * settings.extentBytes() * ranks);
+          settings.extentBytes());
     }
   }
 

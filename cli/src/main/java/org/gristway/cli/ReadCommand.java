@@ -1,0 +1,173 @@
+package org.gristway.cli;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.gristway.Progress;
+import org.gristway.dataset.Dataset;
+import org.gristway.plan.policy.Policies;
+import org.gristway.plan.policy.UnboundedPolicy;
+import org.gristway.read.Loader;
+import org.gristway.read.LoaderOptions;
+import org.gristway.snapshot.Snapshot;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Reads as training does. */
+@Command(
+    name = "read",
+    sortOptions = false,
+    description = {
+      "Reads a dataset as training does, and measures how fast it comes and how well it is"
+          + " shuffled.",
+      "Nothing is trained: every batch is given back at once. 'Waited' is the time for which a rank"
+          + " had no batch, the mean over ranks. Damaged samples are named, a line each, and then"
+          + " it exits with 1."
+    },
+    footer = {"", "Example: gristway read flowers.gw --memory 10%% --epochs 3"})
+final class ReadCommand implements CliCommand {
+
+  /** More than any storage makes use of. */
+  private static final int MOST_THREADS = 4096;
+
+  private final Console console;
+
+  @Mixin private DatasetArgument dataset = new DatasetArgument();
+
+  @Option(
+      names = "--policy",
+      paramLabel = "NAME",
+      description =
+          "How to read: sample-order, chunk-shuffle, redirect or unbounded (default: redirect).")
+  private String policy = Policies.DEFAULT;
+
+  @Mixin private ReadArguments arguments = new ReadArguments();
+
+  @Option(
+      names = "--epochs",
+      paramLabel = "COUNT",
+      description = "How often to read it all (default: 1).")
+  private long epochs = 1;
+
+  @Option(names = "--strict", description = "Stop at the first damaged sample.")
+  private boolean strict;
+
+  @Option(
+      names = "--threads",
+      paramLabel = "COUNT",
+      description = "Reads at once; the order does not depend on it (default: 16).")
+  private int threads = LoaderOptions.DEFAULT_THREADS;
+
+  ReadCommand(Console console) {
+    this.console = console;
+  }
+
+  @Override
+  public int run() throws IOException {
+    check();
+    Progress progress = console.progress();
+    long start = System.nanoTime();
+    List<EpochResult> results = new ArrayList<>();
+    try (Loader loader = open();
+        OrderFile order = arguments.openOrder(loader.dataset().snapshot(), console)) {
+      ReadSummary summary = new ReadSummary(console, loader, memory(loader));
+      Deliveries deliveries = new Deliveries(loader, order);
+      begin(progress, 0, loader);
+      try (Trainers trainers = new Trainers(loader, deliveries, progress)) {
+        long before = start;
+        for (long epoch = 0; epoch < epochs; epoch++) {
+          EpochEnds.End end = trainers.awaitEnd(epoch);
+          deliveries.flush();
+          EpochResult result = result(loader, epoch, end, before);
+          results.add(result);
+          before = end.at();
+          // The next bar is not drawn for a moment, in which this one is taken away.
+          begin(progress, epoch + 1, loader);
+          console.endProgress();
+          if (printsSummary()) {
+            summary.epoch(result);
+          }
+        }
+      }
+      if (arguments.asJson()) {
+        ReadJson.write(loader, memory(loader), results, deliveries.quality(), console.out());
+      } else if (printsSummary()) {
+        summary.end(results, deliveries.quality());
+      }
+    }
+    console.flush(); // what is complained about stands below it
+    return verdict(results);
+  }
+
+  private static EpochResult result(Loader loader, long epoch, EpochEnds.End end, long before) {
+    return new EpochResult(
+        loader.report(epoch), end.at() - before, loader.options().ranks(), end.orderDigest());
+  }
+
+  private void check() {
+    arguments.check();
+    if (epochs < 1) {
+      throw arguments.wrong("--epochs must be 1 or more, not " + epochs);
+    }
+    if (threads < 1 || threads > MOST_THREADS) {
+      throw arguments.wrong("--threads must be 1 to " + MOST_THREADS + ", not " + threads);
+    }
+  }
+
+  private Loader open() {
+    Dataset opened = Dataset.open(dataset.path());
+    LoaderOptions options;
+    try {
+      options = options(opened.snapshot());
+    } catch (RuntimeException wrong) {
+      opened.close();
+      throw wrong;
+    }
+    return Loader.open(opened, options, null, console::complain);
+  }
+
+  private LoaderOptions options(Snapshot snapshot) {
+    return LoaderOptions.DEFAULT
+        .withPolicy(policy)
+        .withMemory(arguments.memory(snapshot))
+        .withBatchSize(arguments.batchSize())
+        .withSeed(arguments.seed())
+        .withExtentBytes(arguments.extent())
+        .withRanks(arguments.ranks(1))
+        .withTail(arguments.tail())
+        .withEpochs(epochs)
+        .withStrict(strict)
+        .withThreads(threads);
+  }
+
+  /** The budget; of the policy that knows none, what it takes. */
+  private long memory(Loader loader) {
+    return policy.equals(UnboundedPolicy.NAME) ? loader.memoryBytes() : loader.options().memory();
+  }
+
+  private void begin(Progress progress, long epoch, Loader loader) {
+    if (epoch < epochs) {
+      progress.begin(
+          epochs == 1 ? "reading" : "epoch " + epoch,
+          Progress.Unit.BYTES,
+          loader.dataset().snapshot().dataBytes());
+    }
+  }
+
+  private boolean printsSummary() {
+    return !arguments.asJson() && !arguments.orderIsPrinted();
+  }
+
+  private int verdict(List<EpochResult> results) {
+    long damaged = results.stream().mapToLong(result -> result.report().damaged()).sum();
+    if (damaged == 0) {
+      return DONE;
+    }
+    console.complain(
+        String.format(
+            "%s is damaged: repeats were given in %s; 'gristway verify %s' names all damage",
+            dataset.path(), Text.count(damaged, "place"), dataset.inShell()));
+    return DAMAGED;
+  }
+}

@@ -1,0 +1,161 @@
+package org.gristway.cli;
+
+import java.util.List;
+
+/**
+ * A page of HTML that needs nothing else: no script, no font, no picture from elsewhere. It can be
+ * read on a phone, and by day and by night. All text is escaped.
+ */
+final class ReportPage {
+
+  private static final String STYLE =
+      """
+      :root{color-scheme:light dark;--ink:#1c1c1c;--soft:#5c5c5c;--page:#fff;--panel:#f5f5f2;--rule:#dcdcd6;%s}
+      @media (prefers-color-scheme:dark){:root{--ink:#e9e9e6;--soft:#a9a9a4;--page:#161616;--panel:#212120;--rule:#3a3a38;%s}}
+      body{margin:0 auto;padding:1rem 1rem 3rem;max-width:64rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
+      h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}
+      h2{font-size:1.2rem;margin:2.2rem 0 .4rem}
+      p,li{max-width:46rem}
+      p{margin:.5rem 0}
+      .lead{font-size:1.2rem}
+      .pair,.three{display:grid;gap:1.2rem;margin:1rem 0}
+      .pair{grid-template-columns:repeat(auto-fill,minmax(min(100%%,26rem),1fr))}
+      .three{grid-template-columns:repeat(auto-fill,minmax(min(100%%,18rem),1fr))}
+      figure{margin:0;padding:.8rem;background:var(--panel);border-radius:.5rem}
+      figcaption{font-size:.9rem;color:var(--soft);margin-top:.4rem}
+      .wide{overflow-x:auto}
+      table{border-collapse:collapse;margin:.8rem 0;font-size:.95rem}
+      th,td{padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}
+      th:first-child,td:first-child,.words td:last-child,.words th:last-child{text-align:left}
+      td,th{white-space:nowrap}
+      .words td:last-child{white-space:normal;min-width:14rem}
+      thead th{color:var(--soft);font-weight:600}
+      tbody th{font-weight:400}
+      pre{background:var(--panel);padding:.8rem;border-radius:.5rem;overflow-x:auto;font-size:.9rem}
+      svg{display:block;width:100%%;height:auto;margin:0 auto}
+      svg text{font:13px system-ui,sans-serif;fill:var(--ink)}
+      svg .number{fill:var(--soft)}
+      svg .label{font-weight:600}
+      .grid,.axis{fill:none;stroke:var(--rule)}
+      .axis{stroke:var(--soft)}
+      .line{fill:none;stroke:var(--c);stroke-width:2.5;stroke-linejoin:round}
+      .dots{fill:none;stroke:var(--c);stroke-width:2.4;stroke-linecap:round}
+      .area{fill:var(--c)}
+      """;
+
+  private final StringBuilder html = new StringBuilder();
+
+  ReportPage(String title) {
+    StringBuilder light = new StringBuilder();
+    StringBuilder dark = new StringBuilder();
+    for (ChartColor color : ChartColor.values()) {
+      light.append(color.variable()).append(':').append(color.light()).append(';');
+      dark.append(color.variable()).append(':').append(color.dark()).append(';');
+    }
+    html.append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.append("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+    html.append("<title>").append(escape(title)).append("</title>\n");
+    html.append("<style>\n").append(STYLE.formatted(light, dark)).append("</style>\n");
+    html.append("</head>\n<body>\n");
+    element("h1", title);
+  }
+
+  /** What the page comes to, in a sentence. */
+  ReportPage lead(String text) {
+    html.append("<p class=\"lead\">").append(escape(text)).append("</p>\n");
+    return this;
+  }
+
+  ReportPage heading(String text) {
+    return element("h2", text);
+  }
+
+  ReportPage text(String text) {
+    return element("p", text);
+  }
+
+  private ReportPage element(String name, String text) {
+    html.append('<').append(name).append('>').append(escape(text));
+    html.append("</").append(name).append(">\n");
+    return this;
+  }
+
+  /** A picture and what it shows. */
+  record Figure(String svg, String caption) {}
+
+  /** Pictures beside each other, two where there is room. */
+  ReportPage pair(Figure... figures) {
+    return figures("pair", figures);
+  }
+
+  /** Pictures beside each other, three where there is room. */
+  ReportPage three(Figure... figures) {
+    return figures("three", figures);
+  }
+
+  private ReportPage figures(String style, Figure... figures) {
+    html.append("<div class=\"").append(style).append("\">\n");
+    for (Figure figure : figures) {
+      html.append("<figure>\n").append(figure.svg());
+      html.append("<figcaption>").append(escape(figure.caption()));
+      html.append("</figcaption>\n</figure>\n");
+    }
+    html.append("</div>\n");
+    return this;
+  }
+
+  /** A table of numbers; the first cell of a row names it. */
+  ReportPage table(List<String> head, List<List<String>> rows) {
+    return table("", head, rows);
+  }
+
+  /** A table whose last column is of words. */
+  ReportPage wordTable(List<String> head, List<List<String>> rows) {
+    return table(" class=\"words\"", head, rows);
+  }
+
+  private ReportPage table(String style, List<String> head, List<List<String>> rows) {
+    html.append("<div class=\"wide\"><table").append(style).append(">\n");
+    if (!head.isEmpty()) {
+      html.append("<thead><tr>");
+      for (String cell : head) {
+        html.append("<th scope=\"col\">").append(escape(cell)).append("</th>");
+      }
+      html.append("</tr></thead>\n");
+    }
+    html.append("<tbody>\n");
+    for (List<String> row : rows) {
+      html.append("<tr><th scope=\"row\">").append(escape(row.getFirst()));
+      html.append("</th>");
+      for (String cell : row.subList(1, row.size())) {
+        html.append("<td>").append(escape(cell)).append("</td>");
+      }
+      html.append("</tr>\n");
+    }
+    html.append("</tbody></table></div>\n");
+    return this;
+  }
+
+  ReportPage list(List<String> items) {
+    html.append("<ul>\n");
+    for (String item : items) {
+      element("li", item);
+    }
+    html.append("</ul>\n");
+    return this;
+  }
+
+  /** Lines for a shell. */
+  ReportPage commands(List<String> lines) {
+    return element("pre", String.join("\n", lines));
+  }
+
+  private static String escape(String text) {
+    return ChartSvg.escape(text.replace(" %", "\u00a0%")); // no line begins with a percent sign
+  }
+
+  /** The page. */
+  String html() {
+    return html + "</body>\n</html>\n";
+  }
+}
