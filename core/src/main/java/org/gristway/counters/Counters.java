@@ -130,6 +130,11 @@ public final class Counters implements AutoCloseable {
     }
   }
 
+  private static String name(MemorySegment entry) {
+    byte[] bytes = entry.asSlice(0, NAME_BYTES).toArray(ValueLayout.JAVA_BYTE);
+    return new String(bytes, StandardCharsets.UTF_8).replace("\0", "");
+  }
+
   private static Map<String, Long> read(Path descriptor) throws IOException {
     Map<String, Long> values = new LinkedHashMap<>();
     try (SharedMemory memory = SharedMemory.open(descriptor)) {
@@ -144,8 +149,7 @@ public final class Counters implements AutoCloseable {
           Math.min(mapped.get(ValueLayout.JAVA_LONG, 8), (memory.size() - HEADER) / RECORD);
       for (long i = 0; i < count; i++) {
         MemorySegment entry = mapped.asSlice(HEADER + RECORD * i, RECORD);
-        String name = entry.asSlice(0, NAME_BYTES).getString(0);
-        values.put(name, (long) LONG.getVolatile(entry, (long) NAME_BYTES));
+        values.put(name(entry), (long) LONG.getVolatile(entry, (long) NAME_BYTES));
       }
     }
     return values;

@@ -18,8 +18,9 @@ final class AskedSteps implements StepSource {
   private final SampleLayout layout;
   private final @Nullable StepSource plan; // none if every sample is asked for exactly
   private final ArrayDeque<Ask> asks = new ArrayDeque<>();
+  private PlanStep.@Nullable Load heldLoad; // that the plan's next delivery needs, if it needs one
   private PlanStep.@Nullable Deliver held; // the next delivery of the plan
-  private PlanStep.@Nullable Deliver exact; // its load has just been returned
+  private PlanStep.@Nullable Deliver loaded; // the delivery whose load has just been returned
   private long epoch;
   private long request;
   private boolean ofPlan; // the last step was one that the plan does ahead
@@ -53,37 +54,54 @@ final class AskedSteps implements StepSource {
   @Override
   public @Nullable PlanStep next() {
     ofPlan = false;
-    PlanStep.Deliver loaded = exact;
-    if (loaded != null) {
-      exact = null;
-      return loaded;
+    PlanStep.Deliver next = loaded;
+    if (next != null) {
+      loaded = null;
+      return next;
     }
     Ask ask = asks.peek();
     if (ask != null && ask.exact()) {
       asks.remove();
-      exact =
+      loaded =
           new PlanStep.Deliver(
               request, 0, 0, ask.index(), ask.index(), PlanStep.IN_BATCH, ask.repeat());
       return new PlanStep.Load(layout.location(ask.index()), PlanStep.IN_BATCH, ask.repeat());
     }
-    PlanStep step = held != null ? held : plan == null ? null : plan.next();
-    held = null;
-    if (step instanceof PlanStep.Deliver deliver) {
-      if (ask == null) {
-        held = deliver;
-        return null;
-      }
-      asks.remove();
-      return new PlanStep.Deliver(
-          request,
-          deliver.position(),
-          deliver.rank(),
-          ask.index(),
-          deliver.sample(),
-          deliver.frame(),
-          deliver.repeat());
+    if (plan == null) {
+      return null;
     }
-    ofPlan = true;
-    return step;
+    if (held == null) {
+      PlanStep step = plan.next();
+      if (step instanceof PlanStep.Load load && load.frame() == PlanStep.IN_BATCH) {
+        heldLoad = load; // and not told before its delivery is: another read may come between
+        step = plan.next();
+      }
+      if (!(step instanceof PlanStep.Deliver deliver)) {
+        ofPlan = true;
+        return step;
+      }
+      held = deliver;
+    }
+    return ask == null ? null : answer(asks.remove(), held);
+  }
+
+  private PlanStep answer(Ask ask, PlanStep.Deliver deliver) {
+    PlanStep.Deliver answer =
+        new PlanStep.Deliver(
+            request,
+            deliver.position(),
+            deliver.rank(),
+            ask.index(),
+            deliver.sample(),
+            deliver.frame(),
+            deliver.repeat());
+    PlanStep.Load load = heldLoad;
+    held = null;
+    heldLoad = null;
+    if (load == null) {
+      return answer;
+    }
+    loaded = answer;
+    return load;
   }
 }

@@ -150,9 +150,7 @@ final class Engine implements AutoCloseable {
     if (retired) {
       throw Failure.wrongCall("the loader is closed");
     }
-    tallies.epoch(epoch).stallNanos.add(waited);
-    tallies.add(ReadCounter.STALL_NANOS, waited);
-    tallies.add(ReadCounter.BATCHES, 1);
+    tallies.count(areas(lane).memory(area), epoch, waited);
     Batch[] self = new Batch[1];
     Batch batch =
         new Batch(dataset.snapshot(), areas(lane).memory(area), () -> release(self, lane, area));

@@ -55,6 +55,7 @@ public final class PlanExecutor {
   private final ArrayDeque<Long> loadEpochs = new ArrayDeque<>(); // of the loads among them
   private final List<Place> places = new ArrayList<>();
   private long epoch; // of the batch at hand
+  private long used; // bytes of its area
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
   private @Nullable Straight straight; // the read that the next delivery needs
 
@@ -115,7 +116,7 @@ public final class PlanExecutor {
     if (places.isEmpty()) {
       return AreaQueue.NONE;
     }
-    long bytes = layOut();
+    used = layOut();
     long start = System.nanoTime();
     int area = areas.queue().claim();
     tallies.add(ReadCounter.TRAINER_WAIT_NANOS, System.nanoTime() - start);
@@ -124,11 +125,11 @@ public final class PlanExecutor {
     }
     boolean built = false;
     try {
-      MemorySegment memory = room(area, bytes);
+      MemorySegment memory = room(area, used);
       startStraightLoads(memory);
       fill(memory);
       memory = replaceDamaged(area, memory);
-      describe(memory, bytes);
+      describe(memory);
       built = true;
       return area;
     } finally {
@@ -406,6 +407,7 @@ public final class PlanExecutor {
       count(tallies.epoch(epoch), standIn.length, true);
       if (secondLook.isGood(sample, target)) {
         places.forEach(place -> place.replacedBy = standIn);
+        used = standIn.offset + standIn.length;
         return memory;
       }
     }
@@ -415,13 +417,9 @@ public final class PlanExecutor {
         snapshot.key(bad));
   }
 
-  /** Writes what the batch is, and counts it. */
-  private void describe(MemorySegment memory, long bytes) {
-    EpochTally tally = tallies.epoch(epoch);
-    long samples = 0;
-    long sampleBytes = 0;
-    long redirected = 0;
-    long damaged = 0;
+  /** Writes what the batch is. */
+  private void describe(MemorySegment memory) {
+    tallies.epoch(epoch).peakResident.accumulate(pool.residentBytes());
     for (int i = 0; i < places.size(); i++) {
       Place place = places.get(i);
       PlanStep.Deliver deliver = place.deliver;
@@ -440,26 +438,11 @@ public final class PlanExecutor {
           deliver.request(),
           snapshot.label(sample),
           flags);
-      if (flags == 0) {
-        samples++;
-        sampleBytes += place.length;
-        redirected += sample == deliver.request() ? 0 : 1;
+      if (!place.damaged) {
         lastGood = sample;
       }
-      damaged += place.damaged ? 1 : 0;
     }
     PlanStep.Deliver first = places.getFirst().deliver;
-    BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), bytes);
-    tally.peakResident.accumulate(pool.residentBytes());
-    tally.samples.add(samples);
-    tally.bytes.add(sampleBytes);
-    tally.redirected.add(redirected);
-    tally.repeated.add(places.size() - samples);
-    tally.damaged.add(damaged);
-    tallies.add(ReadCounter.SAMPLES, samples);
-    tallies.add(ReadCounter.BYTES, sampleBytes);
-    tallies.add(ReadCounter.REDIRECTED, redirected);
-    tallies.add(ReadCounter.REPEATED, places.size() - samples);
-    tallies.add(ReadCounter.DAMAGED, damaged);
+    BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), used);
   }
 }

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** What a loader counts for all to see. */
 public enum ReadCounter {
-  /** Epochs that every rank has received, and batches that ranks have received. */
+  /** Epochs that every rank has received; batches, samples and bytes that ranks have received. */
   EPOCHS("epochs"),
   BATCHES("batches"),
   /**

@@ -69,7 +69,10 @@ final class SecondLook {
       throw Failure.damaged("%s; bring the file back from a copy, or pack again", message);
     }
     synchronized (notices) {
-      notices.accept(message + "; another sample takes its place");
+      // A failure's message is one line whatever the key is.
+      notices.accept(
+          String.valueOf(
+              Failure.damaged("%s; another sample takes its place", message).getMessage()));
     }
     return false;
   }

@@ -1,7 +1,9 @@
 package org.gristway.read;
 
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ConcurrentHashMap;
 import org.gristway.counters.Counters;
+import org.gristway.handover.BatchLayout;
 
 /** All counting of a loader: by epoch for its reports, and in shared memory for everyone. */
 final class Tallies implements AutoCloseable {
@@ -20,6 +22,38 @@ final class Tallies implements AutoCloseable {
   private EpochTally begin(long epoch) {
     epochs.keySet().removeIf(old -> old < epoch - KEPT);
     return epochs.computeIfAbsent(epoch, _ -> new EpochTally());
+  }
+
+  /** Counts a batch that a trainer has received, after waiting for it. */
+  void count(MemorySegment area, long epoch, long waited) {
+    int places = BatchLayout.places(area);
+    long samples = 0;
+    long bytes = 0;
+    long redirected = 0;
+    long damaged = 0;
+    for (int i = 0; i < places; i++) {
+      int flags = BatchLayout.flags(area, i);
+      if (flags == 0) {
+        samples++;
+        bytes += BatchLayout.length(area, i);
+        redirected += BatchLayout.sample(area, i) == BatchLayout.request(area, i) ? 0 : 1;
+      }
+      damaged += (flags & BatchLayout.DAMAGED) != 0 ? 1 : 0;
+    }
+    EpochTally tally = epoch(epoch);
+    tally.samples.add(samples);
+    tally.bytes.add(bytes);
+    tally.redirected.add(redirected);
+    tally.repeated.add(places - samples);
+    tally.damaged.add(damaged);
+    tally.stallNanos.add(waited);
+    add(ReadCounter.BATCHES, 1);
+    add(ReadCounter.SAMPLES, samples);
+    add(ReadCounter.BYTES, bytes);
+    add(ReadCounter.REDIRECTED, redirected);
+    add(ReadCounter.REPEATED, places - samples);
+    add(ReadCounter.DAMAGED, damaged);
+    add(ReadCounter.STALL_NANOS, waited);
   }
 
   void add(ReadCounter counter, long amount) {
