@@ -27,7 +27,7 @@ final class ReadBenchmark implements Main.Benchmark {
   private static final Pattern RATE = Pattern.compile("\"bw_bytes\" : (\\d+)");
   private static final long OVERHEAD = 700L << 20; // of a JVM and the handover
   private static final int SHARE = 10;
-  private static final String WINDOW = "6";
+  private static final String WINDOW = "4";
 
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
@@ -58,8 +58,8 @@ final class ReadBenchmark implements Main.Benchmark {
     try (Storage storage = new Storage(profile, dataset, memory + OVERHEAD, "bounded");
         Storage roomy = new Storage(profile, dataset, Long.MAX_VALUE >> 1, "roomy")) {
       boolean fast = profile == Profile.NVME;
-      // Fast storage: eight epochs to warm the JVM up, then as many as the window holds.
-      String warmUp = fast ? "8" : "0";
+      // Fast storage: six epochs to warm the JVM up, then as many as the window holds.
+      String warmUp = fast ? "6" : "1";
       String epochs = fast ? "100" : profile == Profile.CLOUD ? "2" : "1";
       String most = fast ? WINDOW : "1000";
       List<Arm> arms = new ArrayList<>();
@@ -142,6 +142,7 @@ final class ReadBenchmark implements Main.Benchmark {
                 "--group_reporting",
                 "--iomem=mmap",
                 "--time_based",
+                "--ramp_time=2", // a throttle lets the first second pass faster
                 "--runtime=" + WINDOW,
                 "--readonly",
                 "--output-format=json",
