@@ -13,8 +13,8 @@ import org.gristway.read.ReadCounter;
  * Reads a dataset in a process of its own, with a trainer that takes no time, and prints a line of
  * {@code name=value}: what was delivered, in how much time, at what cost.
  *
- * <p>The first epochs are left out: in them the JVM warms up, memory is touched for the first time and
- * a throttled disk gives more than its rate.
+ * <p>The first epochs are left out: in them the JVM warms up, memory is touched for the first time
+ * and a throttled disk gives more than its rate.
  */
 final class ReadArm {
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Progress;
+import org.gristway.dataset.Workers;
 import org.gristway.handover.Batch;
 import org.gristway.plan.Shares;
 import org.gristway.read.Loader;
@@ -82,18 +83,6 @@ final class Trainers implements AutoCloseable {
   @Override
   public void close() {
     threads.forEach(Thread::interrupt);
-    boolean interrupted = false;
-    for (Thread thread : threads) {
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException later) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Workers.join(threads);
   }
 }

@@ -28,6 +28,23 @@ public final class Workers {
               .uncaughtExceptionHandler((thread, cause) -> thrown.compareAndSet(null, cause))
               .start(work));
     }
+    join(threads, () -> threads.forEach(Thread::interrupt));
+    switch (thrown.get()) {
+      case null -> {}
+      case RuntimeException known -> throw known;
+      case Error error -> throw error;
+      case Throwable other -> throw new IllegalStateException(other);
+    }
+  }
+
+  /**
+   * Returns when all have ended. An interrupt does not cut that short; it is kept for the caller.
+   */
+  public static void join(List<Thread> threads) {
+    join(threads, () -> {});
+  }
+
+  private static void join(List<Thread> threads, Runnable onInterrupt) {
     boolean interrupted = false;
     for (Thread thread : threads) {
       while (thread.isAlive()) {
@@ -35,18 +52,12 @@ public final class Workers {
           thread.join();
         } catch (InterruptedException stop) {
           interrupted = true;
-          threads.forEach(Thread::interrupt);
+          onInterrupt.run();
         }
       }
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
-    }
-    switch (thrown.get()) {
-      case null -> {}
-      case RuntimeException known -> throw known;
-      case Error error -> throw error;
-      case Throwable other -> throw new IllegalStateException(other);
     }
   }
 }

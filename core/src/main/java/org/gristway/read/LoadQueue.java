@@ -8,6 +8,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
+import org.gristway.dataset.Workers;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -115,18 +116,6 @@ final class LoadQueue implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    boolean interrupted = false;
-    for (Thread thread : threads) {
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException later) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Workers.join(threads);
   }
 }

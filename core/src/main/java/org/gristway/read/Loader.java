@@ -8,6 +8,7 @@ import java.util.NoSuchElementException;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
+import org.gristway.dataset.Workers;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
@@ -326,23 +327,11 @@ public final class Loader implements AutoCloseable {
   @Override
   public synchronized void close() {
     stopLanes(null);
-    boolean interrupted = false;
-    for (Rank rank : ranks) {
-      while (rank.thread.isAlive()) {
-        try {
-          rank.thread.join();
-        } catch (InterruptedException later) {
-          interrupted = true;
-        }
-      }
-    }
+    Workers.join(ranks.stream().map(rank -> rank.thread).toList());
     if (!closed) {
       closed = true;
       engine.close();
       dataset.close();
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 }

@@ -5,7 +5,6 @@ import org.gristway.plan.Draws;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanInputs.Choice;
 import org.gristway.plan.PlanStep;
-import org.gristway.plan.PlanSteps;
 import org.gristway.plan.policy.Deal.Piece;
 import org.jspecify.annotations.Nullable;
 
@@ -18,22 +17,18 @@ import org.jspecify.annotations.Nullable;
  * asked of the storage before anything that is wanted later. A large piece takes no frame: opened,
  * it is read straight into its batch and is over.
  */
-abstract class ExtentLane implements PlanSteps {
+abstract class ExtentLane extends BatchLane {
 
   private record Loaded(Piece piece, int frame) {}
 
   private final Deal deal;
   private final int rank;
-  private final long epoch;
-  private final Places places;
   private final int frames;
   private final FreeFrames freeFrames;
   private final ArrayDeque<Loaded> loaded = new ArrayDeque<>(); // and not opened yet
-  private final ArrayDeque<PlanStep> steps = new ArrayDeque<>(); // decided, not pulled yet
   private final long pieces;
   private long dealt; // pieces that are loaded or opened
   private @Nullable Piece waiting; // the next piece, which no frame is free for
-  private boolean ended;
 
   /** Random numbers of this lane alone. */
   final Draws draws;
@@ -49,10 +44,9 @@ abstract class ExtentLane implements PlanSteps {
   private long samplesOpen;
 
   ExtentLane(PlanInputs inputs, Deal deal, long epoch, int rank, int frames, int mostOpen) {
+    super(new Places(inputs, epoch, rank), epoch);
     this.deal = deal;
     this.rank = rank;
-    this.epoch = epoch;
-    this.places = new Places(inputs, epoch, rank);
     this.frames = frames;
     this.pieces = deal.pieces(rank);
     this.draws = new Draws(Draws.key(inputs.key(epoch, Choice.DRAWS), rank));
@@ -127,31 +121,7 @@ abstract class ExtentLane implements PlanSteps {
   }
 
   @Override
-  public @Nullable PlanStep next() {
-    if (steps.isEmpty()) {
-      decide();
-    }
-    return steps.poll();
-  }
-
-  private void decide() {
-    if (mayLoad()) {
-      return;
-    }
-    if (!places.isDone()) {
-      if (places.isFresh()) {
-        deliver();
-      } else {
-        places.repeat(steps);
-      }
-    } else if (!ended) {
-      ended = true;
-      steps.add(new PlanStep.EpochEnd(epoch));
-    }
-  }
-
-  /** Loads a piece, if there is one and room for it; true if that was a step. */
-  private boolean mayLoad() {
+  final boolean load() {
     while (dealt < pieces && loaded.size() < frames) {
       Piece piece = waiting != null ? waiting : deal.piece(rank, dealt);
       waiting = null;
@@ -173,7 +143,8 @@ abstract class ExtentLane implements PlanSteps {
     return false;
   }
 
-  private void deliver() {
+  @Override
+  final void deliver() {
     int index = draw();
     if (index == openCount) {
       Loaded next = loaded.remove();

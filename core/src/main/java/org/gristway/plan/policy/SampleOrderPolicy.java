@@ -10,7 +10,6 @@ import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Shares;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Delivers the requested order exactly, with one small read a sample: the floor, what a plain
@@ -68,7 +67,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
     }
   }
 
-  private static final class Lane implements PlanSteps {
+  private static final class Lane extends BatchLane {
 
     private record Loaded(long sample, Extent extent, int frame) {}
 
@@ -77,21 +76,18 @@ public final class SampleOrderPolicy implements ReadPolicy {
     private final Shares shares;
     private final Requests requests;
     private final ExtentCuts cuts;
-    private final Places places;
     private final FreeFrames freeFrames;
     private final ArrayDeque<Loaded> loaded = new ArrayDeque<>();
-    private final ArrayDeque<PlanStep> steps = new ArrayDeque<>();
     private long loadStep;
     private int loadPosition;
-    private boolean ended;
 
     Lane(Plan plan, int rank) {
+      super(new Places(plan.inputs(), plan.epoch(), rank), plan.epoch());
       this.plan = plan;
       this.rank = rank;
       this.shares = plan.inputs().shares();
       this.requests = plan.inputs().requests(plan.epoch());
       this.cuts = plan.inputs().cuts();
-      this.places = new Places(plan.inputs(), plan.epoch(), rank);
       this.freeFrames = new FreeFrames(plan.firstFrame(rank), plan.laneFrames());
     }
 
@@ -101,46 +97,27 @@ public final class SampleOrderPolicy implements ReadPolicy {
     }
 
     @Override
-    public @Nullable PlanStep next() {
-      if (steps.isEmpty()) {
-        decide();
-      }
-      return steps.poll();
-    }
-
-    private void decide() {
-      if (!freeFrames.isEmpty() && loaded.size() < plan.laneFrames() && loadsLeft()) {
-        load();
-      } else if (!places.isDone()) {
-        if (places.isFresh()) {
-          deliver();
-        } else {
-          places.repeat(steps);
+    boolean load() {
+      while (!freeFrames.isEmpty() && loaded.size() < plan.laneFrames() && loadsLeft()) {
+        long sample = requests.at(shares.firstRequest(rank, loadStep) + loadPosition);
+        if (++loadPosition == shares.fresh(rank, loadStep)) {
+          loadStep++;
+          loadPosition = 0;
         }
-      } else if (!ended) {
-        ended = true;
-        steps.add(new PlanStep.EpochEnd(plan.epoch()));
-      }
-    }
-
-    private void load() {
-      long sample = requests.at(shares.firstRequest(rank, loadStep) + loadPosition);
-      if (++loadPosition == shares.fresh(rank, loadStep)) {
-        loadStep++;
-        loadPosition = 0;
-      }
-      Extent extent = plan.inputs().layout().location(sample);
-      if (cuts.isLarge(extent)) {
+        Extent extent = plan.inputs().layout().location(sample);
+        if (!cuts.isLarge(extent)) {
+          int frame = freeFrames.take();
+          loaded.add(new Loaded(sample, extent, frame));
+          steps.add(new PlanStep.Load(extent, frame, false));
+          return true;
+        }
         loaded.add(new Loaded(sample, extent, PlanStep.IN_BATCH));
-        decide();
-      } else {
-        int frame = freeFrames.take();
-        loaded.add(new Loaded(sample, extent, frame));
-        steps.add(new PlanStep.Load(extent, frame, false));
       }
+      return false;
     }
 
-    private void deliver() {
+    @Override
+    void deliver() {
       Loaded next = loaded.remove();
       if (next.frame() == PlanStep.IN_BATCH) {
         steps.add(new PlanStep.Load(next.extent(), PlanStep.IN_BATCH, false));

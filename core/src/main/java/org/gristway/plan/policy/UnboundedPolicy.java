@@ -1,14 +1,11 @@
 package org.gristway.plan.policy;
 
-import java.util.ArrayDeque;
-import org.gristway.chunk.Extent;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the whole dataset into memory when the run begins, and delivers the requested order exactly
@@ -67,20 +64,17 @@ public final class UnboundedPolicy implements ReadPolicy {
     }
   }
 
-  private static final class Lane implements PlanSteps {
+  private static final class Lane extends BatchLane {
 
     private final Plan plan;
     private final ExtentCuts cuts;
-    private final Places places;
-    private final ArrayDeque<PlanStep> steps = new ArrayDeque<>();
     private final int stride;
     private long load;
-    private boolean ended;
 
     Lane(Plan plan, int rank, boolean cold) {
+      super(new Places(plan.inputs(), plan.epoch(), rank), plan.epoch());
       this.plan = plan;
       this.cuts = plan.inputs().cuts();
-      this.places = new Places(plan.inputs(), plan.epoch(), rank);
       // A lane loads its share for all lanes of its node, before it delivers anything.
       int node = plan.inputs().world().nodeOf(rank);
       this.stride =
@@ -94,29 +88,20 @@ public final class UnboundedPolicy implements ReadPolicy {
     }
 
     @Override
-    public @Nullable PlanStep next() {
-      if (steps.isEmpty()) {
-        decide();
+    boolean load() {
+      if (!loadsLeft()) {
+        return false;
       }
-      return steps.poll();
+      boolean again = plan.inputs().segment() > 0;
+      steps.add(new PlanStep.Load(cuts.extent(load), (int) load, again));
+      load += stride;
+      return true;
     }
 
-    private void decide() {
-      if (loadsLeft()) {
-        Extent extent = cuts.extent(load);
-        steps.add(new PlanStep.Load(extent, (int) load, plan.inputs().segment() > 0));
-        load += stride;
-      } else if (!places.isDone()) {
-        if (places.isFresh()) {
-          long sample = places.request();
-          steps.add(places.deliver(sample, (int) cuts.extentOf(sample)));
-        } else {
-          places.repeat(steps);
-        }
-      } else if (!ended) {
-        ended = true;
-        steps.add(new PlanStep.EpochEnd(plan.epoch()));
-      }
+    @Override
+    void deliver() {
+      long sample = places.request();
+      steps.add(places.deliver(sample, (int) cuts.extentOf(sample)));
     }
   }
 }
