@@ -52,10 +52,11 @@ final class FilesArm {
         });
     System.out.printf(
         Locale.ROOT,
-        "samples=%d bytes=%d seconds=%.6f cpu=0 stall=0 heap=0%n",
+        "samples=%d bytes=%d seconds=%.6f cpu=0 stall=0 heap=0 storage=%d%n",
         samples.get(),
         bytes.get(),
-        (System.nanoTime() - start) / 1e9);
+        (System.nanoTime() - start) / 1e9,
+        bytes.get());
   }
 
   private static long read(Path path, MemorySegment memory) {

@@ -64,13 +64,14 @@ final class ReadArm {
       Runtime runtime = Runtime.getRuntime();
       System.out.printf(
           Locale.ROOT,
-          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d%n",
+          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d storage=%d%n",
           samples,
           bytes,
           time,
           (system().getProcessCpuTime() - cpu) / 1e9,
           (loader.counter(ReadCounter.STALL_NANOS) - stall) / 1e9,
-          runtime.totalMemory() - runtime.freeMemory());
+          runtime.totalMemory() - runtime.freeMemory(),
+          loader.counter(ReadCounter.STORAGE_BYTES));
     }
   }
 

@@ -28,6 +28,7 @@ final class ReadBenchmark implements Main.Benchmark {
   private static final long OVERHEAD = 700L << 20; // of a JVM and the handover
   private static final int SHARE = 10;
   private static final String WINDOW = "4";
+  private static final int RAMP = 2;
 
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
@@ -114,7 +115,7 @@ final class ReadBenchmark implements Main.Benchmark {
     values.put("rate", values.get("bytes") / values.get("seconds"));
     values.put("samplesRate", values.get("samples") / values.get("seconds"));
     values.put("stallShare", values.get("stall") / values.get("seconds"));
-    values.put("requestBytes", values.get("bytes") / result.requests());
+    values.put("requestBytes", values.get("storage") / result.requests());
     return values;
   }
 
@@ -142,7 +143,7 @@ final class ReadBenchmark implements Main.Benchmark {
                 "--group_reporting",
                 "--iomem=mmap",
                 "--time_based",
-                "--ramp_time=2", // a throttle lets the first second pass faster
+                "--ramp_time=" + RAMP, // a throttle lets the first second pass faster
                 "--runtime=" + WINDOW,
                 "--readonly",
                 "--output-format=json",
@@ -154,7 +155,8 @@ final class ReadBenchmark implements Main.Benchmark {
     }
     Map<String, Double> values = new HashMap<>();
     values.put("rate", Double.parseDouble(matcher.group(1)));
-    values.put("requestBytes", values.get("rate") * Double.parseDouble(WINDOW) / result.requests());
+    double seconds = RAMP + Double.parseDouble(WINDOW);
+    values.put("requestBytes", values.get("rate") * seconds / result.requests());
     return values;
   }
 

@@ -38,7 +38,7 @@ public final class AreaQueue {
 
   /** An area to build a batch in, when one is free; {@link #NONE} once the queue has ended. */
   public int claim() throws InterruptedException {
-    lock.lock();
+    lock.lockInterruptibly();
     try {
       while (free.isEmpty() && !ended) {
         changed.await();
@@ -77,7 +77,7 @@ public final class AreaQueue {
    * queue.
    */
   public int take() throws InterruptedException {
-    lock.lock();
+    lock.lockInterruptibly();
     try {
       while (ready.isEmpty() && !ended) {
         if (taken == areas) {
