@@ -132,18 +132,21 @@ class LauncherTest {
             "HOME=" + home,
             "TMPDIR=" + temporary,
             "GRISTWAY_JAVA_OPTS=-Djava.io.tmpdir=" + temporary);
-    String out = Checkout.call(work, environment, checkout.launcher(), "demo").isDone().outText();
+    String out =
+        Checkout.call(work, environment, checkout.launcher(), "demo", "--files", "1000")
+            .isDone()
+            .outText();
     List<String> made = Trees.names(temporary);
     assertThat(made).hasSize(1);
     Path named = temporary.resolve(made.getFirst());
     assertThat(out).contains("A demo of Gristway in " + named + "\n", "rm -r " + named + "\n");
     assertThat(Trees.names(home)).isEmpty();
     assertThat(Trees.names(work)).isEmpty();
-    assertThat(Trees.names(named)).containsExactly("shapes", "shapes.gw");
+    assertThat(Trees.names(named)).containsExactly("report.html", "shapes", "shapes.gw");
 
     if (Thorough.on()) {
       Trees.delete(named);
-      Checkout.call(work, environment, checkout.launcher(), "demo", "my demo").isDone();
+      Checkout.call(work, environment, checkout.launcher(), "demo", "--files", "1000", "my demo").isDone();
       assertThat(Trees.names(temporary)).isEmpty();
       assertThat(Trees.names(home)).isEmpty();
       assertThat(Trees.names(work)).containsExactly("my demo");
