@@ -146,7 +146,8 @@ class LauncherTest {
 
     if (Thorough.on()) {
       Trees.delete(named);
-      Checkout.call(work, environment, checkout.launcher(), "demo", "--files", "1000", "my demo").isDone();
+      Checkout.call(work, environment, checkout.launcher(), "demo", "--files", "1000", "my demo")
+          .isDone();
       assertThat(Trees.names(temporary)).isEmpty();
       assertThat(Trees.names(home)).isEmpty();
       assertThat(Trees.names(work)).containsExactly("my demo");
