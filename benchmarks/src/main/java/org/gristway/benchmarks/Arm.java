@@ -69,4 +69,9 @@ final class Arm {
     command.addAll(List.of(arguments));
     return command;
   }
+
+  /** A value that an arm has given. */
+  static double value(Map<String, Double> values, String name) {
+    return values.getOrDefault(name, Double.NaN);
+  }
 }

@@ -71,8 +71,8 @@ final class CpuBenchmark implements Main.Benchmark {
                   Arm.command("read-arm", dataset.toString(), policy, "" + memory, "8", "100", "5")
                       .toArray(String[]::new));
           Map<String, Double> values = Arm.parse(output);
-          values.put("perCpu", values.get("bytes") / 1e9 / values.get("cpu"));
-          values.put("rate", values.get("bytes") / 1e9 / values.get("seconds"));
+          values.put("perCpu", Arm.value(values, "bytes") / 1e9 / Arm.value(values, "cpu"));
+          values.put("rate", Arm.value(values, "bytes") / 1e9 / Arm.value(values, "seconds"));
           return values;
         });
   }

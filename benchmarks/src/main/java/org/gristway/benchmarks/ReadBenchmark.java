@@ -120,10 +120,10 @@ final class ReadBenchmark implements Main.Benchmark {
 
   private static Map<String, Double> timed(Result result) {
     Map<String, Double> values = Arm.parse(result.output());
-    values.put("rate", values.get("bytes") / values.get("seconds"));
-    values.put("samplesRate", values.get("samples") / values.get("seconds"));
-    values.put("stallShare", values.get("stall") / values.get("seconds"));
-    values.put("requestBytes", values.get("storage") / result.requests());
+    values.put("rate", Arm.value(values, "bytes") / Arm.value(values, "seconds"));
+    values.put("samplesRate", Arm.value(values, "samples") / Arm.value(values, "seconds"));
+    values.put("stallShare", Arm.value(values, "stall") / Arm.value(values, "seconds"));
+    values.put("requestBytes", Arm.value(values, "storage") / result.requests());
     return values;
   }
 
@@ -164,7 +164,7 @@ final class ReadBenchmark implements Main.Benchmark {
     Map<String, Double> values = new HashMap<>();
     values.put("rate", Double.parseDouble(matcher.group(1)));
     double seconds = RAMP + Double.parseDouble(WINDOW);
-    values.put("requestBytes", values.get("rate") * seconds / result.requests());
+    values.put("requestBytes", Arm.value(values, "rate") * seconds / result.requests());
     return values;
   }
 
