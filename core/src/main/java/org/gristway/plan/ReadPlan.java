@@ -15,20 +15,28 @@ public interface ReadPlan {
     return inputs().shares().steps();
   }
 
-  /** How many frames a node has, for all its lanes. */
-  int frames();
-
-  /** The first frame that a rank's lane uses. */
-  int firstFrame(int rank);
-
-  /** How many frames, from its first on, a lane uses. */
+  /** How many frames a lane uses. */
   int laneFrames();
+
+  /**
+   * The first frame that a rank's lane uses: lanes have stretches of their own, unless they share.
+   */
+  default int firstFrame(int rank) {
+    return inputs().world().laneOf(rank) * laneFrames();
+  }
+
+  /** How many frames a node has, for all its lanes. */
+  default int frames() {
+    return laneFrames() * inputs().world().mostRanks();
+  }
 
   /**
    * The memory of all frames of a node, extents larger than a frame included, where the plan keeps
    * such: never more than the budget, except for the policy that knows none.
    */
-  long residentBytes();
+  default long residentBytes() {
+    return frames() * inputs().settings().extentBytes();
+  }
 
   /**
    * The steps of one rank of this node.

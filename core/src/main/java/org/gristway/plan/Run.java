@@ -50,7 +50,12 @@ public final class Run implements RunSteps.Epochs {
    * @param endEpoch the epoch behind the last
    */
   public static Run begin(ReadPolicy policy, PlanInputs inputs, long endEpoch) {
-    return new Run(policy, inputs, inputs, List.of(), 0, 0, endEpoch);
+    return beginAt(0, policy, inputs, endEpoch);
+  }
+
+  /** A run from the beginning of a later epoch. */
+  public static Run beginAt(long epoch, ReadPolicy policy, PlanInputs inputs, long endEpoch) {
+    return new Run(policy, inputs, inputs, List.of(), epoch, 0, endEpoch);
   }
 
   /**
@@ -69,7 +74,7 @@ public final class Run implements RunSteps.Epochs {
       long endEpoch) {
     check(inputs, state, named);
     if (state.segments().isEmpty()) {
-      return new Run(policy, inputs, inputs, List.of(), state.epoch(), 0, endEpoch);
+      return beginAt(state.epoch(), policy, inputs, endEpoch);
     }
     Segment last = state.segments().getLast();
     boolean goesOn = last.goesOnAs(inputs.settings(), inputs.world().ranks());
@@ -79,23 +84,24 @@ public final class Run implements RunSteps.Epochs {
     for (Segment segment : before) {
       PlanInputs theirs = inputsOf(segment, first);
       ReadPlan plan = named.apply(segment.settings().policy()).plan(theirs, state.epoch());
-      refuseBeyond(plan, segment);
+      refuseBeyond(theirs, segment);
       first = first.with(Delivered.leftAfter(plan, segment.steps()), theirs.segment() + 1);
     }
     Run run =
         new Run(policy, inputs, first, before, state.epoch(), goesOn ? last.steps() : 0, endEpoch);
     if (goesOn) {
-      refuseBeyond(run.firstPlan(), last);
+      refuseBeyond(first, last);
     }
-    return run.firstStep == run.firstPlan().steps() ? run.fromNextEpoch() : run;
+    return run.firstStep == first.shares().steps() ? run.fromNextEpoch() : run;
   }
 
-  private static void refuseBeyond(ReadPlan plan, Segment segment) {
-    if (segment.steps() > plan.steps()) {
+  private static void refuseBeyond(PlanInputs inputs, Segment segment) {
+    long steps = inputs.shares().steps();
+    if (segment.steps() > steps) {
       throw Failure.damaged(
           "the state is of step %d in a segment that has %d: it was not written by Gristway, or"
               + " changed since",
-          segment.steps(), plan.steps());
+          segment.steps(), steps);
     }
   }
 
@@ -137,7 +143,7 @@ public final class Run implements RunSteps.Epochs {
   }
 
   private Run fromNextEpoch() {
-    return new Run(policy, whole, whole, List.of(), firstEpoch + 1, 0, endEpoch);
+    return beginAt(firstEpoch + 1, policy, whole, endEpoch);
   }
 
   public long firstEpoch() {
@@ -151,18 +157,19 @@ public final class Run implements RunSteps.Epochs {
 
   /** What the run begins with: a whole epoch, or what is left of one. */
   public ReadPlan firstPlan() {
-    return policy.plan(first, firstEpoch);
+    return planned(firstEpoch);
   }
 
   @Override
   public @Nullable ReadPlan plan(long epoch) {
-    if (epoch >= endEpoch) {
-      return null;
-    }
+    return epoch >= endEpoch ? null : planned(epoch);
+  }
+
+  private ReadPlan planned(long epoch) {
     synchronized (recent) {
       recent.keySet().removeIf(old -> old < epoch - 1);
       return recent.computeIfAbsent(
-          epoch, _ -> epoch == firstEpoch ? firstPlan() : policy.plan(whole, epoch));
+          epoch, _ -> policy.plan(epoch == firstEpoch ? first : whole, epoch));
     }
   }
 

@@ -150,10 +150,9 @@ public final class AskedLoader implements AutoCloseable {
 
   private void begin(long number) {
     ReadPolicy policy = Policies.named(inputs.settings().policy());
-    Run run = Run.begin(policy, inputs, Long.MAX_VALUE);
-    RunSteps plan = new RunSteps(number, 0, 0, run);
-    engine =
-        new Engine(dataset, options, policy.plan(inputs, number), set, 1, MOST_OPEN, Engine::log);
+    Run run = Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
+    RunSteps plan = run.lane(0);
+    engine = new Engine(dataset, options, run.firstPlan(), set, 1, MOST_OPEN, Engine::log);
     steps = new AskedSteps(layout, redirect ? plan : null);
     executor = engine.executor(0, steps);
     failure = null;

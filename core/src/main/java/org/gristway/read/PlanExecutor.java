@@ -63,6 +63,7 @@ public final class PlanExecutor {
   private static final class Place {
     final PlanStep.Deliver deliver;
     final @Nullable Straight straight; // if it is read here, past the frames
+    @Nullable Place original; // the place whose bytes it shows, if it repeats one
     long offset;
     long length;
     boolean damaged;
@@ -210,7 +211,8 @@ public final class PlanExecutor {
         place.offset = page + extent.offset() - ExtentCuts.pageOf(extent.offset());
         at = page + ExtentCuts.coveringBytes(extent);
       } else if (place.deliver.frame() == PlanStep.IN_BATCH) {
-        place.offset = offsetOf(place.deliver.sample());
+        place.original = earlier(place.deliver.sample());
+        place.offset = place.original.offset;
       } else {
         place.offset = BatchLayout.aligned(at);
         at = place.offset + place.length;
@@ -219,11 +221,11 @@ public final class PlanExecutor {
     return at;
   }
 
-  /** Where an earlier place of the batch has the sample that is repeated. */
-  private long offsetOf(long sample) {
+  /** The place of the batch whose sample is repeated. */
+  private Place earlier(long sample) {
     for (Place place : places) {
       if (place.deliver.sample() == sample) {
-        return place.offset;
+        return place;
       }
     }
     throw new IllegalStateException("sample " + sample + " is repeated but not in its batch");
@@ -297,8 +299,8 @@ public final class PlanExecutor {
       Frame.Held held = await(place.straight.frame);
       boolean good = held.failure() == null && passes(place, memory);
       place.damaged = !good && !arrives(place, memory, held);
-    } else if (place.deliver.frame() == PlanStep.IN_BATCH) {
-      place.damaged = isDamagedAbove(place);
+    } else if (place.original != null) {
+      place.damaged = place.original.damaged;
     } else {
       Frame.Held held = await(pool.frame(place.deliver.frame()));
       boolean good = held.failure() == null && copies(place, held, memory);
@@ -314,15 +316,6 @@ public final class PlanExecutor {
       tallies.add(ReadCounter.STORAGE_WAIT_NANOS, System.nanoTime() - start);
     }
     return held;
-  }
-
-  private boolean isDamagedAbove(Place repeat) {
-    for (Place place : places) {
-      if (place != repeat && place.deliver.sample() == repeat.deliver.sample()) {
-        return place.damaged;
-      }
-    }
-    return true;
   }
 
   /** Copies a sample out of its frame; true if it passes its checksum. */
@@ -367,7 +360,7 @@ public final class PlanExecutor {
         if (good == null) {
           return showStandIn(area);
         }
-        if (place.straight != null || place.deliver.frame() != PlanStep.IN_BATCH) {
+        if (place.original == null) {
           // Whoever looks at the area as one array finds no bytes that have failed.
           memory.asSlice(place.offset, place.length).fill((byte) 0);
           long common = Math.min(place.length, good.length);

@@ -39,13 +39,7 @@ public final class ChunkShufflePolicy implements ReadPolicy {
     private long groupUnopened; // samples of the group's pieces that are not open yet
 
     Lane(ExtentPlan plan, int rank) {
-      super(
-          plan.inputs(),
-          plan.deal(),
-          plan.epoch(),
-          rank,
-          plan.laneFrames(),
-          (int) Math.min(plan.drawable(), plan.deal().pieces(rank)));
+      super(plan, rank);
       this.group = plan.drawable();
     }
 

@@ -2,7 +2,6 @@ package org.gristway.plan.policy;
 
 import java.util.ArrayDeque;
 import org.gristway.plan.Draws;
-import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanInputs.Choice;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.policy.Deal.Piece;
@@ -43,19 +42,20 @@ abstract class ExtentLane extends BatchLane {
   private long samplesLeft;
   private long samplesOpen;
 
-  ExtentLane(PlanInputs inputs, Deal deal, long epoch, int rank, int frames, int mostOpen) {
-    super(new Places(inputs, epoch, rank), epoch);
-    this.deal = deal;
+  ExtentLane(ExtentPlan plan, int rank) {
+    super(new Places(plan.inputs(), plan.epoch(), rank), plan.epoch());
+    this.deal = plan.deal();
     this.rank = rank;
-    this.frames = frames;
+    this.frames = plan.laneFrames();
     this.pieces = deal.pieces(rank);
-    this.draws = new Draws(Draws.key(inputs.key(epoch, Choice.DRAWS), rank));
+    this.draws = new Draws(Draws.key(plan.inputs().key(plan.epoch(), Choice.DRAWS), rank));
+    int mostOpen = (int) Math.min(plan.drawable(), pieces);
     this.open = new Piece[mostOpen];
     this.drawn = new int[mostOpen];
     this.openFrame = new int[mostOpen];
     this.unopened = pieces;
-    this.samplesLeft = inputs.shares().of(rank);
-    this.freeFrames = new FreeFrames(inputs.world().laneOf(rank) * frames, frames);
+    this.samplesLeft = plan.inputs().shares().of(rank);
+    this.freeFrames = new FreeFrames(plan.firstFrame(rank), frames);
   }
 
   /**

@@ -63,21 +63,6 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
   }
 
   @Override
-  public int frames() {
-    return laneFrames() * inputs.world().mostRanks();
-  }
-
-  @Override
-  public int firstFrame(int rank) {
-    return inputs.world().laneOf(rank) * laneFrames();
-  }
-
-  @Override
-  public long residentBytes() {
-    return frames() * inputs.settings().extentBytes();
-  }
-
-  @Override
   public PlanSteps lane(int rank, boolean cold) {
     return laneMaker.make(this, rank);
   }

@@ -47,13 +47,7 @@ public final class RedirectPolicy implements ReadPolicy {
     private @Nullable Weights ending; // once all that is left fits the drawable frames
 
     Lane(ExtentPlan plan, int rank) {
-      super(
-          plan.inputs(),
-          plan.deal(),
-          plan.epoch(),
-          rank,
-          plan.laneFrames(),
-          (int) Math.min(plan.drawable(), plan.deal().pieces(rank)));
+      super(plan, rank);
       this.drawable = plan.drawable();
     }
 

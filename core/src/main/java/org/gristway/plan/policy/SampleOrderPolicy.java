@@ -47,21 +47,6 @@ public final class SampleOrderPolicy implements ReadPolicy {
     }
 
     @Override
-    public int frames() {
-      return laneFrames() * inputs.world().mostRanks();
-    }
-
-    @Override
-    public int firstFrame(int rank) {
-      return inputs.world().laneOf(rank) * laneFrames();
-    }
-
-    @Override
-    public long residentBytes() {
-      return frames() * inputs.settings().extentBytes();
-    }
-
-    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return new Lane(this, rank);
     }
