@@ -1,7 +1,5 @@
 package org.gristway.snapshot;
 
-import static org.gristway.snapshot.SnapshotFormat.BLOCK_BYTES;
-import static org.gristway.snapshot.SnapshotFormat.BLOCK_SHIFT;
 import static org.gristway.snapshot.SnapshotFormat.CHUNK_BYTES;
 import static org.gristway.snapshot.SnapshotFormat.FOOTER_BYTES;
 import static org.gristway.snapshot.SnapshotFormat.HEADER_BYTES;
@@ -47,8 +45,8 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   private final String where;
   private final Arena arena;
-  private final MemorySegment file;
-  private final MemorySegment checked; // a byte a block: 1 once it has passed
+  private final MemorySegment file; // for lookups, which check several numbers at once
+  private final CheckedBlocks blocks;
   private final Header header;
   private final List<Shape> shapes;
   private final int[] storedEnds; // of each shape: how many part ends follow a key
@@ -56,14 +54,14 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   private Snapshot(String where, Arena arena, MemorySegment file, Header header) {
     this.where = where;
     this.arena = arena;
-    this.file = file;
     this.header = header;
-    this.checked = arena.allocate(SnapshotFormat.blocks(header.checksumsAt()));
+    this.file = file;
+    this.blocks = new CheckedBlocks(where, arena, file, header.checksumsAt());
     long shapeBytes = header.checksumsAt() - header.shapesAt();
     if (shapeBytes > ChunkFormat.MAX_TABLE_BYTES) {
       throw SnapshotFormat.damaged(where, "its part names are too long");
     }
-    this.shapes = ChunkTable.readShapes(touch(header.shapesAt(), shapeBytes), where);
+    this.shapes = ChunkTable.readShapes(blocks.touch(header.shapesAt(), shapeBytes), where);
     this.storedEnds = shapes.stream().mapToInt(shape -> shape.size() - 1).toArray();
   }
 
@@ -117,9 +115,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** Checks every block, and that the chunks add up to the samples. */
   public void verifyBlocks() {
-    for (long block = 0; block < SnapshotFormat.blocks(header.checksumsAt()); block++) {
-      check(block);
-    }
+    blocks.checkAll();
     checkChunks();
   }
 
@@ -152,7 +148,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     long length = nameStart(first + count) - start;
     if (length != table.names().byteSize()
         || start + length > header.nameBytes()
-        || touch(header.namesAt() + start, length).mismatch(table.names()) != -1) {
+        || blocks.touch(header.namesAt() + start, length).mismatch(table.names()) != -1) {
       return false;
     }
     for (int i = 0; i < count; i++) {
@@ -175,55 +171,6 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     if (!right) {
       throw SnapshotFormat.damaged(where, "its chunks do not add up to its samples");
     }
-  }
-
-  /** The part of the file asked for, after its blocks have passed their checksums. */
-  private MemorySegment touch(long offset, long length) {
-    if (length > 0) {
-      ensureChecked(offset, length);
-    }
-    return file.asSlice(offset, length);
-  }
-
-  /** The common case, one block that has passed, is small enough to vanish in its callers. */
-  private void ensureChecked(long offset, long length) {
-    long first = offset >>> BLOCK_SHIFT;
-    long last = (offset + length - 1) >>> BLOCK_SHIFT;
-    if (first != last || checked.get(ValueLayout.JAVA_BYTE, first) == 0) {
-      checkAll(first, last);
-    }
-  }
-
-  private void checkAll(long first, long last) {
-    for (long block = first; block <= last; block++) {
-      if (checked.get(ValueLayout.JAVA_BYTE, block) == 0) {
-        check(block);
-      }
-    }
-  }
-
-  private void check(long block) {
-    long start = block << BLOCK_SHIFT;
-    long end = Math.min(start + BLOCK_BYTES, header.checksumsAt());
-    int expected = LittleEndian.getInt(file, header.checksumsAt() + 4 * block);
-    // Copied first: should somebody cut the file off under us, a copy fails with an error that can
-    // be caught, while a checksum over mapped memory takes the whole process down.
-    MemorySegment copy = MemorySegment.ofArray(new byte[(int) (end - start)]);
-    MemorySegment.copy(file, start, copy, 0, end - start);
-    if (LittleEndian.checksum(copy) != expected) {
-      throw SnapshotFormat.damaged(where, "bytes " + start + " to " + end + " fail their checksum");
-    }
-    checked.set(ValueLayout.JAVA_BYTE, block, (byte) 1); // twice by two threads does no harm
-  }
-
-  private long number(long offset) {
-    ensureChecked(offset, 8);
-    return LittleEndian.getLong(file, offset);
-  }
-
-  private int smallNumber(long offset) {
-    ensureChecked(offset, 4);
-    return LittleEndian.getInt(file, offset);
   }
 
   /** Which dataset this is, in any version. */
@@ -274,7 +221,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     if (label < 0 || label >= header.namedLabels()) {
       return Optional.empty();
     }
-    int sample = smallNumber(header.labelsAt() + 4L * label);
+    int sample = blocks.smallNumber(header.labelsAt() + 4L * label);
     if (sample == SnapshotFormat.NO_SAMPLE) {
       return Optional.empty();
     }
@@ -296,12 +243,12 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   }
 
   public int label(long sample) {
-    return smallNumber(record(sample) + 20);
+    return blocks.smallNumber(record(sample) + 20);
   }
 
   /** The bytes of all its parts together. */
   public long length(long sample) {
-    long length = number(record(sample + 1)) - number(record(sample));
+    long length = blocks.number(record(sample + 1)) - blocks.number(record(sample));
     if (length < 0) {
       throw contradiction(sample);
     }
@@ -309,11 +256,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   }
 
   public int checksum(long sample) {
-    return smallNumber(record(sample) + 16);
+    return blocks.smallNumber(record(sample) + 16);
   }
 
   public Shape shape(long sample) {
-    int shape = (int) (number(record(sample) + 8) >>> 48);
+    int shape = (int) (blocks.number(record(sample) + 8) >>> 48);
     if (shape >= shapes.size()) {
       throw contradiction(sample);
     }
@@ -351,10 +298,10 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** Where a sample's bytes are. */
   public Extent location(long sample) {
-    long start = number(record(checkedId(sample)));
+    long start = blocks.number(record(checkedId(sample)));
     int chunk = chunkOf(sample);
     long at = chunkRecord(chunk);
-    long offset = number(at + 16) + (start - number(at + 8));
+    long offset = blocks.number(at + 16) + (start - blocks.number(at + 8));
     long length = length(sample);
     if (offset < 0 || length > chunkFileBytes(chunk) || offset > chunkFileBytes(chunk) - length) {
       throw contradiction(sample);
@@ -365,7 +312,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   /** Where a sample's bytes begin in the file of the chunk that is known to hold it. */
   public long offsetIn(int chunk, long sample) {
     long at = chunkRecord(chunk);
-    return number(at + 16) + (number(record(sample)) - number(at + 8));
+    return blocks.number(at + 16) + (blocks.number(record(sample)) - blocks.number(at + 8));
   }
 
   /** The chunk that holds a sample: the last one that begins at or before it. */
@@ -390,27 +337,27 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** The first sample in a chunk; for the chunk after the last, the number of samples. */
   public long firstSample(int chunk) {
-    return number(chunkRecord(chunk));
+    return blocks.number(chunkRecord(chunk));
   }
 
   @Override
   public long chunkFileBytes(int chunk) {
-    return number(chunkRecord(chunk) + 24);
+    return blocks.number(chunkRecord(chunk) + 24);
   }
 
   @Override
   public int chunkHeaderChecksum(int chunk) {
-    return smallNumber(chunkRecord(chunk) + 32);
+    return blocks.smallNumber(chunkRecord(chunk) + 32);
   }
 
   /** Where samples' bytes begin in a chunk's file. */
   public long chunkDataOffset(int chunk) {
-    return number(chunkRecord(chunk) + 16);
+    return blocks.number(chunkRecord(chunk) + 16);
   }
 
   /** The dataset version that added a chunk. */
   public int chunkVersion(int chunk) {
-    return smallNumber(chunkRecord(chunk) + 36);
+    return blocks.smallNumber(chunkRecord(chunk) + 36);
   }
 
   /** The sample with this key, or -1. */
@@ -425,7 +372,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     long end = header.indexAt() + header.slots() * SLOT_BYTES;
     long at = header.indexAt() + KeyHash.home(hash, header.homeSlots()) * SLOT_BYTES;
     for (; at < end; at += SLOT_BYTES) {
-      ensureChecked(at, SLOT_BYTES);
+      blocks.ensureChecked(at, SLOT_BYTES);
       int next = LittleEndian.getInt(file, at);
       if (next == 0) {
         return -1;
@@ -443,7 +390,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   /** Millions of these a second: every access to the mapped file is a likely cache miss. */
   private boolean hasKey(long sample, byte[] key) {
     long record = header.samplesAt() + sample * SAMPLE_BYTES;
-    ensureChecked(record, 2 * SAMPLE_BYTES);
+    blocks.ensureChecked(record, 2 * SAMPLE_BYTES);
     long names = LittleEndian.getLong(file, record + 8);
     long nextNames = LittleEndian.getLong(file, record + SAMPLE_BYTES + 8);
     long start = names & NAME_MASK;
@@ -452,7 +399,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     if (length != key.length || start + length > header.nameBytes()) {
       return false;
     }
-    ensureChecked(header.namesAt() + start, length);
+    blocks.ensureChecked(header.namesAt() + start, length);
     return LittleEndian.equals(file, header.namesAt() + start, key);
   }
 
@@ -465,7 +412,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** The sample whose key is the {@code rank}-th in key order: folders together, '/' lowest. */
   public long inKeyOrder(long rank) {
-    return checkedId(Integer.toUnsignedLong(smallNumber(header.orderAt() + 4 * rank)));
+    return checkedId(Integer.toUnsignedLong(blocks.smallNumber(header.orderAt() + 4 * rank)));
   }
 
   /** The rank of the first key that is not below {@code key} in key order. */
@@ -509,11 +456,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   }
 
   private long nameStart(long sample) {
-    return number(record(sample) + 8) & NAME_MASK;
+    return blocks.number(record(sample) + 8) & NAME_MASK;
   }
 
   private int keyLength(long sample) {
-    int shape = (int) (number(record(sample) + 8) >>> 48);
+    int shape = (int) (blocks.number(record(sample) + 8) >>> 48);
     long length = nameStart(sample + 1) - nameStart(sample) - 8L * partEndsStored(shape, sample);
     if (length < 1 || length > SampleEntry.MAX_KEY) {
       throw contradiction(sample);
@@ -526,7 +473,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     if (start + length > header.nameBytes()) {
       throw contradiction(sample);
     }
-    return touch(header.namesAt() + start, length);
+    return blocks.touch(header.namesAt() + start, length);
   }
 
   private long checkedId(long sample) {
