@@ -7,6 +7,7 @@ import org.gristway.Progress;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.policy.Policies;
 import org.gristway.plan.policy.UnboundedPolicy;
+import org.gristway.read.Beginning;
 import org.gristway.read.Loader;
 import org.gristway.read.LoaderOptions;
 import org.gristway.snapshot.Snapshot;
@@ -124,7 +125,7 @@ final class ReadCommand implements CliCommand {
       opened.close();
       throw wrong;
     }
-    return Loader.open(opened, options, null, console::complain);
+    return Loader.open(opened, options, Beginning.NEW_RUN, console::complain);
   }
 
   private LoaderOptions options(Snapshot snapshot) {

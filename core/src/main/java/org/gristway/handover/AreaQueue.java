@@ -20,7 +20,7 @@ public final class AreaQueue {
   /** In place of an area: the trainer holds them all, so that none can ever get ready. */
   public static final int ALL_TAKEN = -2;
 
-  private final int areas;
+  private int areas;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Integer> free = new ArrayDeque<>();
@@ -111,6 +111,19 @@ public final class AreaQueue {
     try {
       taken--;
       free.push(area);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Adds areas until there are so many: for a trainer that uses more batches at once. */
+  public void grow(int count) {
+    lock.lock();
+    try {
+      for (; areas < count; areas++) {
+        free.add(areas);
+      }
       changed.signalAll();
     } finally {
       lock.unlock();

@@ -17,12 +17,18 @@ public final class Batch implements AutoCloseable {
 
   private final Snapshot snapshot;
   private final MemorySegment area;
+  private final long offset;
   private final Arena arena = Arena.ofShared();
   private final Runnable release;
   private boolean closed;
 
-  public Batch(Snapshot snapshot, MemorySegment area, Runnable release) {
+  /**
+   * @param area that it stands in
+   * @param offset of the area in the handover's memory file
+   */
+  public Batch(Snapshot snapshot, MemorySegment area, long offset, Runnable release) {
     this.snapshot = snapshot;
+    this.offset = offset;
     this.area = area.reinterpret(arena, null).asReadOnly();
     this.release = release;
   }
@@ -38,6 +44,16 @@ public final class Batch implements AutoCloseable {
 
   public int rank() {
     return BatchLayout.rank(area);
+  }
+
+  /** Where its area begins in the handover's memory file, for another process that maps it. */
+  public long offset() {
+    return offset;
+  }
+
+  /** How large its area is. */
+  public long areaBytes() {
+    return area.byteSize();
   }
 
   /** How many samples it has, repeats included. */

@@ -25,6 +25,9 @@ public final class Handover implements AutoCloseable {
   /** One with the trainer, one being built, and two ready between them. */
   public static final int AREAS_AHEAD = 4;
 
+  /** The most areas of a rank: more batches at once than any trainer has use for. */
+  public static final int MOST_AREAS = 1024;
+
   /** An area that one huge batch has left this large, and this many times what is needed. */
   private static final long WASTEFUL = 64 << 20;
 
@@ -37,20 +40,22 @@ public final class Handover implements AutoCloseable {
   /** The areas of one rank. */
   public final class RankAreas {
     private final AreaQueue queue;
-    private final MemorySegment[] areas;
-    private final long[] offsets;
-    private final Arena[] mappings;
+    private final MemorySegment[] areas = new MemorySegment[MOST_AREAS];
+    private final long[] offsets = new long[MOST_AREAS];
+    private final Arena[] mappings = new Arena[MOST_AREAS];
 
     private RankAreas(int count) {
       this.queue = new AreaQueue(count);
-      this.areas = new MemorySegment[count];
-      this.offsets = new long[count];
-      this.mappings = new Arena[count];
       Arrays.fill(areas, MemorySegment.NULL);
     }
 
     public AreaQueue queue() {
       return queue;
+    }
+
+    /** Lets so many batches exist at once, or more if that is so already. */
+    public void grow(int count) {
+      queue.grow(Math.min(count, MOST_AREAS));
     }
 
     /** The memory of an area. */

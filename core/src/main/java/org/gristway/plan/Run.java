@@ -18,9 +18,10 @@ import org.jspecify.annotations.Nullable;
 public final class Run implements RunSteps.Epochs {
 
   private final ReadPolicy policy;
-  private final PlanInputs whole; // of every epoch but perhaps the first
-  private final PlanInputs first;
-  private final List<Segment> before; // of the first epoch: those that came before this one
+  private final PlanInputs whole; // of every epoch but perhaps the one that was gone on with
+  private final PlanInputs rest;
+  private final List<Segment> before; // of the rest's epoch: those that came before this one
+  private final long restEpoch;
   private final long firstEpoch;
   private final long firstStep;
   private final long endEpoch;
@@ -29,15 +30,17 @@ public final class Run implements RunSteps.Epochs {
   private Run(
       ReadPolicy policy,
       PlanInputs whole,
-      PlanInputs first,
+      PlanInputs rest,
       List<Segment> before,
+      long restEpoch,
       long firstEpoch,
       long firstStep,
       long endEpoch) {
     this.policy = policy;
     this.whole = whole;
-    this.first = first;
+    this.rest = rest;
     this.before = before;
+    this.restEpoch = restEpoch;
     this.firstEpoch = firstEpoch;
     this.firstStep = firstStep;
     this.endEpoch = endEpoch;
@@ -55,7 +58,7 @@ public final class Run implements RunSteps.Epochs {
 
   /** A run from the beginning of a later epoch. */
   public static Run beginAt(long epoch, ReadPolicy policy, PlanInputs inputs, long endEpoch) {
-    return new Run(policy, inputs, inputs, List.of(), epoch, 0, endEpoch);
+    return new Run(policy, inputs, inputs, List.of(), epoch, epoch, 0, endEpoch);
   }
 
   /**
@@ -80,19 +83,21 @@ public final class Run implements RunSteps.Epochs {
     boolean goesOn = last.goesOnAs(inputs.settings(), inputs.world().ranks());
     List<Segment> before =
         goesOn ? state.segments().subList(0, state.segments().size() - 1) : state.segments();
-    PlanInputs first = inputs;
+    PlanInputs rest = inputs;
     for (Segment segment : before) {
-      PlanInputs theirs = inputsOf(segment, first);
+      PlanInputs theirs = inputsOf(segment, rest);
       ReadPlan plan = named.apply(segment.settings().policy()).plan(theirs, state.epoch());
       refuseBeyond(theirs, segment);
-      first = first.with(Delivered.leftAfter(plan, segment.steps()), theirs.segment() + 1);
+      rest = rest.with(Delivered.leftAfter(plan, segment.steps()), theirs.segment() + 1);
     }
-    Run run =
-        new Run(policy, inputs, first, before, state.epoch(), goesOn ? last.steps() : 0, endEpoch);
+    long epoch = state.epoch();
+    long step = goesOn ? last.steps() : 0;
     if (goesOn) {
-      refuseBeyond(first, last);
+      refuseBeyond(rest, last);
     }
-    return run.firstStep == first.shares().steps() ? run.fromNextEpoch() : run;
+    return step == rest.shares().steps()
+        ? beginAt(epoch + 1, policy, inputs, endEpoch)
+        : new Run(policy, inputs, rest, before, epoch, epoch, step, endEpoch);
   }
 
   private static void refuseBeyond(PlanInputs inputs, Segment segment) {
@@ -142,8 +147,27 @@ public final class Run implements RunSteps.Epochs {
     }
   }
 
-  private Run fromNextEpoch() {
-    return beginAt(firstEpoch + 1, policy, whole, endEpoch);
+  /**
+   * The same run from another place on: what was gone on with stays what is left of its epoch, and
+   * every other epoch is whole.
+   *
+   * @param step of that epoch's plan; its last one's successor is the next epoch's first
+   */
+  public Run from(long epoch, long step) {
+    if (epoch < 0 || step < 0 || step > steps(epoch)) {
+      throw Failure.wrongCall(
+          "there is no step %d in epoch %d, which has %d", step, epoch, steps(epoch));
+    }
+    boolean isOver = step == steps(epoch);
+    return new Run(
+        policy,
+        whole,
+        rest,
+        before,
+        restEpoch,
+        isOver ? epoch + 1 : epoch,
+        isOver ? 0 : step,
+        endEpoch);
   }
 
   public long firstEpoch() {
@@ -169,13 +193,17 @@ public final class Run implements RunSteps.Epochs {
     synchronized (recent) {
       recent.keySet().removeIf(old -> old < epoch - 1);
       return recent.computeIfAbsent(
-          epoch, _ -> policy.plan(epoch == firstEpoch ? first : whole, epoch));
+          epoch, _ -> policy.plan(inputs(epoch), epoch));
     }
   }
 
   /** Batches that each rank gets in an epoch of this run, those before its first step included. */
   public long steps(long epoch) {
-    return (epoch == firstEpoch ? first : whole).shares().steps();
+    return inputs(epoch).shares().steps();
+  }
+
+  private PlanInputs inputs(long epoch) {
+    return epoch == restEpoch ? rest : whole;
   }
 
   /** Everything that a rank's lane does in this run. */
@@ -185,7 +213,7 @@ public final class Run implements RunSteps.Epochs {
 
   /** The state of this run when every rank has received {@code step} steps of an epoch's plan. */
   public ReadState stateAt(long epoch, long step) {
-    List<Segment> segments = new ArrayList<>(epoch == firstEpoch ? before : List.of());
+    List<Segment> segments = new ArrayList<>(epoch == restEpoch ? before : List.of());
     segments.add(new Segment(whole.settings(), policy.planVersion(), whole.world().ranks(), step));
     return new ReadState(whole.layout().id(), whole.seed(), epoch, segments);
   }

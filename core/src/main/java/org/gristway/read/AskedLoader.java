@@ -247,6 +247,11 @@ public final class AskedLoader implements AutoCloseable {
     asked[(int) (index >>> 6)] |= 1L << index;
   }
 
+  /** How another process opens the memory file that batches stand in; another after setEpoch. */
+  public synchronized Path handoverPath() {
+    return engine.handoverPath();
+  }
+
   /** What has been read and delivered up to now. */
   public synchronized EpochReport report() {
     return engine.tallies().epoch(epoch).report(epoch);

@@ -1,5 +1,6 @@
 package org.gristway.read;
 
+import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
@@ -137,6 +138,10 @@ final class Engine implements AutoCloseable {
     return memoryBytes;
   }
 
+  Path handoverPath() {
+    return handover.path();
+  }
+
   long handoverBytes() {
     return handover.bytes();
   }
@@ -153,7 +158,11 @@ final class Engine implements AutoCloseable {
     tallies.count(areas(lane).memory(area), epoch, waited);
     Batch[] self = new Batch[1];
     Batch batch =
-        new Batch(dataset.snapshot(), areas(lane).memory(area), () -> release(self, lane, area));
+        new Batch(
+            dataset.snapshot(),
+            areas(lane).memory(area),
+            areas(lane).offset(area),
+            () -> release(self, lane, area));
     self[0] = batch;
     inUse.add(batch);
     return batch;

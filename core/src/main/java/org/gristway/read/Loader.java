@@ -18,7 +18,6 @@ import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.ReadState;
 import org.gristway.plan.Run;
 import org.gristway.plan.SampleLayout;
-import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -45,8 +44,9 @@ public final class Loader implements AutoCloseable {
   private final LoaderOptions options;
   private final Run run;
   private final ExtentCuts cuts;
+  private final int stepsAtOnce;
   private final Engine engine;
-  private final List<Rank> ranks = new ArrayList<>();
+  private final List<Rank> ranks = new ArrayList<>(); // of this machine
   private boolean closed;
 
   /** Where a rank's trainer is. */
@@ -69,8 +69,10 @@ public final class Loader implements AutoCloseable {
     private void build(PlanExecutor executor) {
       Throwable why = null;
       try {
-        for (int area = executor.build(1); area != AreaQueue.NONE; area = executor.build(1)) {
+        int area = executor.build(stepsAtOnce);
+        while (area != AreaQueue.NONE) {
           areas.queue().publish(area);
+          area = executor.build(stepsAtOnce);
         }
       } catch (InterruptedException closed) {
         // Nobody waits for what would have come.
@@ -85,22 +87,23 @@ public final class Loader implements AutoCloseable {
   }
 
   private Loader(
-      Dataset dataset, LoaderOptions options, @Nullable ReadState state, Consumer<String> notices) {
+      Dataset dataset, LoaderOptions options, Beginning beginning, Consumer<String> notices) {
     this.dataset = dataset;
     this.options = options;
+    this.stepsAtOnce = beginning.stepsAtOnce();
     Snapshot snapshot = dataset.snapshot();
     ReadPolicy policy = Policies.named(options.policy());
     PlanInputs inputs =
         PlanInputs.of(
             SampleLayout.of(snapshot),
             options.seed(),
-            World.of(options.ranks()),
+            options.world(),
             options.planSettings());
+    if (beginning.samples() != null) {
+      inputs = inputs.with(beginning.samples(), 0);
+    }
     this.cuts = inputs.cuts();
-    this.run =
-        state == null
-            ? Run.begin(policy, inputs, options.epochs())
-            : Run.resume(policy, inputs, state, Policies::named, options.epochs());
+    this.run = run(policy, inputs, options.epochs(), beginning);
     this.engine =
         new Engine(
             dataset,
@@ -118,9 +121,22 @@ public final class Loader implements AutoCloseable {
     }
   }
 
+  private static Run run(
+      ReadPolicy policy, PlanInputs inputs, long endEpoch, Beginning beginning) {
+    ReadState state = beginning.state();
+    Run run =
+        state == null
+            ? Run.begin(policy, inputs, endEpoch)
+            : Run.resume(policy, inputs, state, Policies::named, endEpoch);
+    Beginning.Place place = beginning.place();
+    return place == null ? run : run.from(place.epoch(), place.step());
+  }
+
   private void start(boolean hasBatches) {
-    for (int rank = 0; rank < options.ranks(); rank++) {
-      ranks.add(new Rank(rank, engine.executor(rank, run.lane(rank)), engine.areas(rank)));
+    int first = options.world().firstRank();
+    for (int lane = 0; lane < options.ranks(); lane++) {
+      ranks.add(
+          new Rank(lane, engine.executor(lane, run.lane(first + lane)), engine.areas(lane)));
     }
     for (Rank rank : ranks) {
       // With no batches at all, a lane would look for the next one for ever.
@@ -141,7 +157,7 @@ public final class Loader implements AutoCloseable {
 
   /** Opens the newest version of a dataset and begins to read. */
   public static Loader open(Path path, LoaderOptions options) {
-    return open(Dataset.open(path), options, null, Engine::log);
+    return open(Dataset.open(path), options, Beginning.NEW_RUN, Engine::log);
   }
 
   /**
@@ -149,19 +165,18 @@ public final class Loader implements AutoCloseable {
    * one that it would have been; in another, what is left of the epoch is dealt anew.
    */
   public static Loader open(Path path, LoaderOptions options, ReadState state) {
-    return open(Dataset.open(path), options, state, Engine::log);
+    return open(Dataset.open(path), options, Beginning.at(state), Engine::log);
   }
 
   /**
    * Opens a loader over an open dataset, which it closes in the end.
    *
-   * @param state to go on from, or null to begin
    * @param notices told a line for each damaged sample
    */
   public static Loader open(
-      Dataset dataset, LoaderOptions options, @Nullable ReadState state, Consumer<String> notices) {
+      Dataset dataset, LoaderOptions options, Beginning beginning, Consumer<String> notices) {
     try {
-      return new Loader(dataset, options, state, notices);
+      return new Loader(dataset, options, beginning, notices);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -192,12 +207,39 @@ public final class Loader implements AutoCloseable {
     return engine.handoverBytes();
   }
 
+  /** How another process opens the memory file that batches stand in. */
+  public Path handoverPath() {
+    return engine.handoverPath();
+  }
+
+  /** Lets each rank have so many batches at once, or more if it may already. */
+  public void grow(int batches) {
+    for (Rank rank : ranks) {
+      rank.areas.grow(batches);
+    }
+  }
+
+  /** The first epoch of which batches are given. */
+  public long firstEpoch() {
+    return run.firstEpoch();
+  }
+
+  /** The step of the first epoch's plan that is the first to be given. */
+  public long firstStep() {
+    return run.firstStep();
+  }
+
+  /** Steps of each rank in an epoch; in one that was gone on with, those of what was left of it. */
+  public long steps(long epoch) {
+    return run.steps(epoch);
+  }
+
   /** The rest of the only rank's current epoch; when that is over, all of the next. */
   public Iterable<Batch> epoch() {
     if (options.ranks() > 1) {
       throw Failure.wrongCall("there are %d ranks: say which one's epoch", options.ranks());
     }
-    return epoch(0);
+    return epoch(options.world().firstRank());
   }
 
   /**
@@ -205,7 +247,7 @@ public final class Loader implements AutoCloseable {
    * when the next one is asked for.
    */
   public Iterable<Batch> epoch(int rank) {
-    Rank reader = ranks.get(rank);
+    Rank reader = reader(rank);
     long epoch = reader.epoch;
     return () ->
         new Iterator<>() {
@@ -251,7 +293,7 @@ public final class Loader implements AutoCloseable {
    * @throws Failure if the data cannot be read on; if too many batches are open (wrong call)
    */
   public Batch next(int rank) {
-    Rank reader = ranks.get(rank);
+    Rank reader = reader(rank);
     long start = System.nanoTime();
     int area;
     try {
@@ -265,17 +307,22 @@ public final class Loader implements AutoCloseable {
     }
     if (area == AreaQueue.ALL_TAKEN) {
       throw Failure.wrongCall(
-          "all %d batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
+          "all batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
               + " before asking for the next, or copy what must be kept",
-          Handover.AREAS_AHEAD, rank, engine.handoverBytes());
+          rank, engine.handoverBytes());
     }
-    Batch batch = engine.batch(rank, area, reader.epoch, System.nanoTime() - start);
+    int lane = rank - options.world().firstRank();
+    Batch batch = engine.batch(lane, area, reader.epoch, System.nanoTime() - start);
     count(reader);
     return batch;
   }
 
+  private Rank reader(int rank) {
+    return ranks.get(rank - options.world().firstRank());
+  }
+
   private void count(Rank reader) {
-    reader.step++;
+    reader.step = Math.min(reader.step + stepsAtOnce, run.steps(reader.epoch));
     if (reader.step == run.steps(reader.epoch)) {
       reader.step = 0;
       reader.epoch++;

@@ -3,6 +3,7 @@ package org.gristway.read;
 import org.gristway.Failure;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.Tail;
+import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 
 /**
@@ -13,7 +14,7 @@ import org.gristway.plan.policy.Policies;
  * @param batchSize samples that a rank gets at a step
  * @param seed of the order
  * @param extentBytes how much is read at once; 0 for what suits the memory
- * @param ranks training processes on this machine
+ * @param world the training processes of the job, and which of them are on this machine
  * @param tail what becomes of samples that do not fill a global batch
  * @param epochs to read; the last one is not read beyond
  * @param strict stop at the first damaged sample, in place of going on without it
@@ -25,7 +26,7 @@ public record LoaderOptions(
     int batchSize,
     long seed,
     long extentBytes,
-    int ranks,
+    World world,
     Tail tail,
     long epochs,
     boolean strict,
@@ -49,16 +50,16 @@ public record LoaderOptions(
           DEFAULT_BATCH_SIZE,
           0,
           0,
-          1,
+          World.of(1),
           Tail.SHORT,
           Long.MAX_VALUE,
           false,
           DEFAULT_THREADS);
 
   public LoaderOptions {
-    if (ranks < 1 || ranks > MOST_RANKS) {
+    if (world.ranksHere() > MOST_RANKS) {
       throw Failure.wrongCall(
-          "there must be 1 to %d ranks on a machine, not %d", MOST_RANKS, ranks);
+          "there must be 1 to %d ranks on a machine, not %d", MOST_RANKS, world.ranksHere());
     }
     if (epochs < 0) {
       throw Failure.wrongCall("the number of epochs cannot be %d", epochs);
@@ -71,9 +72,14 @@ public record LoaderOptions(
     }
   }
 
+  /** How many ranks are on this machine. */
+  public int ranks() {
+    return world.ranksHere();
+  }
+
   /** What of this decides about plans. */
   public PlanSettings planSettings() {
-    long perRank = memory / ranks;
+    long perRank = memory / world.mostRanks();
     return new PlanSettings(
         policy,
         batchSize,
@@ -84,51 +90,60 @@ public record LoaderOptions(
 
   public LoaderOptions withPolicy(String name) {
     return new LoaderOptions(
-        name, memory, batchSize, seed, extentBytes, ranks, tail, epochs, strict, threads);
+        name, memory, batchSize, seed, extentBytes, world, tail, epochs, strict, threads);
   }
 
   public LoaderOptions withMemory(long bytes) {
     return new LoaderOptions(
-        policy, bytes, batchSize, seed, extentBytes, ranks, tail, epochs, strict, threads);
+        policy, bytes, batchSize, seed, extentBytes, world, tail, epochs, strict, threads);
   }
 
   public LoaderOptions withBatchSize(int samples) {
     return new LoaderOptions(
-        policy, memory, samples, seed, extentBytes, ranks, tail, epochs, strict, threads);
+        policy, memory, samples, seed, extentBytes, world, tail, epochs, strict, threads);
   }
 
   public LoaderOptions withSeed(long value) {
     return new LoaderOptions(
-        policy, memory, batchSize, value, extentBytes, ranks, tail, epochs, strict, threads);
+        policy, memory, batchSize, value, extentBytes, world, tail, epochs, strict, threads);
   }
 
   public LoaderOptions withExtentBytes(long bytes) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, bytes, ranks, tail, epochs, strict, threads);
+        policy, memory, batchSize, seed, bytes, world, tail, epochs, strict, threads);
   }
 
+  /** So many ranks, all of them on this machine. */
   public LoaderOptions withRanks(int count) {
+    if (count < 1) {
+      throw Failure.wrongCall(
+          "there must be 1 to %d ranks on a machine, not %d", MOST_RANKS, count);
+    }
+    return withWorld(World.of(count));
+  }
+
+  public LoaderOptions withWorld(World in) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, count, tail, epochs, strict, threads);
+        policy, memory, batchSize, seed, extentBytes, in, tail, epochs, strict, threads);
   }
 
   public LoaderOptions withTail(Tail value) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, ranks, value, epochs, strict, threads);
+        policy, memory, batchSize, seed, extentBytes, world, value, epochs, strict, threads);
   }
 
   public LoaderOptions withEpochs(long count) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, ranks, tail, count, strict, threads);
+        policy, memory, batchSize, seed, extentBytes, world, tail, count, strict, threads);
   }
 
   public LoaderOptions withStrict(boolean value) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, ranks, tail, epochs, value, threads);
+        policy, memory, batchSize, seed, extentBytes, world, tail, epochs, value, threads);
   }
 
   public LoaderOptions withThreads(int count) {
     return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, ranks, tail, epochs, strict, count);
+        policy, memory, batchSize, seed, extentBytes, world, tail, epochs, strict, count);
   }
 }

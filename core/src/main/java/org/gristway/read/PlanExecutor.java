@@ -107,7 +107,8 @@ public final class PlanExecutor {
   }
 
   /**
-   * Builds the batch of the next {@code count} steps of the plan in an area of its own; the area,
+   * Builds the batch of the next {@code count} steps of the plan, fewer at the end of an epoch, in
+   * an area of its own; the area,
    * or {@link AreaQueue#NONE} when the run or the handover has ended.
    *
    * @throws Failure if the data is damaged and that is not accepted, or the storage is out of reach
@@ -193,7 +194,12 @@ public final class PlanExecutor {
           loadEpochs.add(run.epoch());
         }
         case PlanStep.Release release -> steps.add(release);
-        case PlanStep.EpochEnd _ -> batchStep = NONE;
+        case PlanStep.EpochEnd _ -> {
+          batchStep = NONE;
+          if (!places.isEmpty()) {
+            return; // no batch is of two epochs
+          }
+        }
         default -> throw new IllegalStateException("this node has no peers and no cache: " + step);
       }
     }

@@ -14,6 +14,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.gristway.dataset.Dataset;
 import org.gristway.pack.Packs;
+import org.gristway.read.Beginning;
 import org.gristway.read.Loader;
 import org.gristway.read.LoaderOptions;
 import org.gristway.read.ReadCounter;
@@ -144,7 +145,7 @@ class CountersTest {
       Path dataset = Path.of(args[0]);
       long watched = Long.parseLong(args[1]);
       LoaderOptions options = LoaderOptions.DEFAULT.withMemory(1 << 20).withBatchSize(2);
-      try (Loader loader = Loader.open(Dataset.open(dataset), options, null, line -> {})) {
+      try (Loader loader = Loader.open(Dataset.open(dataset), options, Beginning.NEW_RUN, line -> {})) {
         for (int i = 0; i < 5; i++) {
           loader.next(0).close();
         }

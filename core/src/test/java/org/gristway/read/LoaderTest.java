@@ -182,7 +182,7 @@ class LoaderTest {
       received.ofEpoch(1).assertEachOnce();
     }
     LoaderContract.assertKept(Originals.of(path), options, 2);
-    try (Loader old = Loader.open(Dataset.open(path, 1), options, null, line -> {})) {
+    try (Loader old = Loader.open(Dataset.open(path, 1), options, Beginning.NEW_RUN, line -> {})) {
       new Received(before).addEpoch(old).assertEachOnce();
     }
   }
