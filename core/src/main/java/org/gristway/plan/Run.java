@@ -192,8 +192,7 @@ public final class Run implements RunSteps.Epochs {
   private ReadPlan planned(long epoch) {
     synchronized (recent) {
       recent.keySet().removeIf(old -> old < epoch - 1);
-      return recent.computeIfAbsent(
-          epoch, _ -> policy.plan(inputs(epoch), epoch));
+      return recent.computeIfAbsent(epoch, _ -> policy.plan(inputs(epoch), epoch));
     }
   }
 

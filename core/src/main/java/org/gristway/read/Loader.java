@@ -95,10 +95,7 @@ public final class Loader implements AutoCloseable {
     ReadPolicy policy = Policies.named(options.policy());
     PlanInputs inputs =
         PlanInputs.of(
-            SampleLayout.of(snapshot),
-            options.seed(),
-            options.world(),
-            options.planSettings());
+            SampleLayout.of(snapshot), options.seed(), options.world(), options.planSettings());
     if (beginning.samples() != null) {
       inputs = inputs.with(beginning.samples(), 0);
     }
@@ -121,8 +118,7 @@ public final class Loader implements AutoCloseable {
     }
   }
 
-  private static Run run(
-      ReadPolicy policy, PlanInputs inputs, long endEpoch, Beginning beginning) {
+  private static Run run(ReadPolicy policy, PlanInputs inputs, long endEpoch, Beginning beginning) {
     ReadState state = beginning.state();
     Run run =
         state == null
@@ -135,8 +131,7 @@ public final class Loader implements AutoCloseable {
   private void start(boolean hasBatches) {
     int first = options.world().firstRank();
     for (int lane = 0; lane < options.ranks(); lane++) {
-      ranks.add(
-          new Rank(lane, engine.executor(lane, run.lane(first + lane)), engine.areas(lane)));
+      ranks.add(new Rank(lane, engine.executor(lane, run.lane(first + lane)), engine.areas(lane)));
     }
     for (Rank rank : ranks) {
       // With no batches at all, a lane would look for the next one for ever.
@@ -357,6 +352,11 @@ public final class Loader implements AutoCloseable {
     return run.stateAt(first.epoch, first.step);
   }
 
+  /** The state of the run when every rank has received so many steps of an epoch. */
+  public ReadState stateAt(long epoch, long step) {
+    return run.stateAt(epoch, step);
+  }
+
   /** What an epoch has read and delivered up to now; of the latest epochs only. */
   public EpochReport report(long epoch) {
     return engine.tallies().epoch(epoch).report(epoch);
@@ -368,16 +368,28 @@ public final class Loader implements AutoCloseable {
   }
 
   /**
+   * Ends all reading, but leaves the batches that are open to whoever has them: the memory goes
+   * with the last of them.
+   */
+  public synchronized void retire() {
+    end(engine::retire);
+  }
+
+  /**
    * Ends all reading and gives the memory back; batches that are open are closed. Closing again
    * does nothing.
    */
   @Override
   public synchronized void close() {
+    end(engine::close);
+  }
+
+  private void end(Runnable endEngine) {
     stopLanes(null);
     Workers.join(ranks.stream().map(rank -> rank.thread).toList());
     if (!closed) {
       closed = true;
-      engine.close();
+      endEngine.run();
       dataset.close();
     }
   }

@@ -108,8 +108,7 @@ public final class PlanExecutor {
 
   /**
    * Builds the batch of the next {@code count} steps of the plan, fewer at the end of an epoch, in
-   * an area of its own; the area,
-   * or {@link AreaQueue#NONE} when the run or the handover has ended.
+   * an area of its own; the area, or {@link AreaQueue#NONE} when the run or the handover has ended.
    *
    * @throws Failure if the data is damaged and that is not accepted, or the storage is out of reach
    */

@@ -145,7 +145,8 @@ class CountersTest {
       Path dataset = Path.of(args[0]);
       long watched = Long.parseLong(args[1]);
       LoaderOptions options = LoaderOptions.DEFAULT.withMemory(1 << 20).withBatchSize(2);
-      try (Loader loader = Loader.open(Dataset.open(dataset), options, Beginning.NEW_RUN, line -> {})) {
+      try (Loader loader =
+          Loader.open(Dataset.open(dataset), options, Beginning.NEW_RUN, line -> {})) {
         for (int i = 0; i < 5; i++) {
           loader.next(0).close();
         }

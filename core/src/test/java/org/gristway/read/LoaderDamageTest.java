@@ -373,7 +373,8 @@ class LoaderDamageTest {
       state = loader.state();
     }
     LoaderOptions two = OPTIONS.withRanks(2).withMemory(24 * EXTENT);
-    try (Loader loader = Loader.open(Dataset.open(originals.path()), two, state, notices::add)) {
+    try (Loader loader =
+        Loader.open(Dataset.open(originals.path()), two, Beginning.at(state), notices::add)) {
       received.addEpoch(loader);
     }
     received.assertEachOnce(sample -> !damaged.contains(sample));

@@ -290,7 +290,8 @@ class LoaderResumeTest {
     }
     Packs.append(Trees.write(Trees.of("c", "d"), folder.resolve("more")), grown);
     assertFails(Kind.WRONG_CALL, () -> Loader.open(grown, options, ofFirst), "version");
-    try (Loader loader = Loader.open(Dataset.open(grown, 1), options, Beginning.at(ofFirst), line -> {})) {
+    try (Loader loader =
+        Loader.open(Dataset.open(grown, 1), options, Beginning.at(ofFirst), line -> {})) {
       assertThat(loader.state()).isEqualTo(ofFirst);
     }
   }

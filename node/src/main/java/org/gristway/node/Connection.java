@@ -1,0 +1,260 @@
+package org.gristway.node;
+
+import java.io.IOException;
+import java.nio.BufferUnderflowException;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Collectors;
+import org.gristway.Failure;
+import org.gristway.chunk.SampleEntry;
+import org.gristway.dataset.Dataset;
+import org.gristway.handover.Batch;
+import org.gristway.plan.World;
+import org.gristway.read.AskedLoader;
+import org.gristway.read.LoaderOptions;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client: a training process or one of its workers. Answers its requests in order; when it is
+ * gone, however that came, everything that it had is given back. For one thread, but for notices.
+ */
+final class Connection implements AutoCloseable {
+
+  private final Node node;
+  private final SocketChannel channel;
+  private final Map<Long, Runnable> lent = new HashMap<>(); // how to release it, by token
+  private final Queue<String> notices = new ConcurrentLinkedQueue<>();
+  private @Nullable Feeds feeds;
+  private @Nullable RankFeed attached;
+  private @Nullable AskedLoader exact;
+  private long exactSerial;
+  private int batches; // that it may have at once
+  private long tokens;
+
+  Connection(Node node, SocketChannel channel) {
+    this.node = node;
+    this.channel = channel;
+  }
+
+  /** Answers until the client is gone. */
+  void serve() throws IOException, InterruptedException {
+    while (true) {
+      Message request = Message.read(channel);
+      Message reply;
+      try {
+        reply = answer(request);
+      } catch (Failure failure) {
+        reply = failed(failure.kind().number(), String.valueOf(failure.getMessage()));
+      } catch (BufferUnderflowException short_) {
+        reply = failed(Failure.Kind.DAMAGED.number(), "a request is shorter than its kind says");
+      } catch (OutOfMemoryError tooMuch) {
+        reply =
+            failed(
+                Failure.Kind.ENVIRONMENT.number(),
+                "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or"
+                    + " more");
+      }
+      for (String line = notices.poll(); line != null; line = notices.poll()) {
+        Message.of(Message.NOTICE).putRest(line).write(channel);
+      }
+      if (reply != null) {
+        reply.write(channel);
+      }
+    }
+  }
+
+  /** Has the client be told a line, before the next reply. */
+  void notice(String line) {
+    notices.add(line);
+  }
+
+  private static Message failed(int kind, String message) {
+    return Message.of(Message.FAILED).putByte(kind).putRest(message);
+  }
+
+  private @Nullable Message answer(Message request) throws InterruptedException {
+    return switch (request.kind()) {
+      case Message.HELLO -> hello(request);
+      case Message.BATCH -> batch(request);
+      case Message.ASK -> ask(request);
+      case Message.RELEASE -> {
+        release(request.getLong());
+        yield null;
+      }
+      case Message.DESCRIBE -> describe(request.getLongs());
+      case Message.STATE -> state(request);
+      case Message.STATS -> stats();
+      default -> throw Failure.damaged("there is no request of kind %d", request.kind());
+    };
+  }
+
+  private Feeds feeds() {
+    Feeds known = feeds;
+    if (known == null) {
+      throw Failure.damaged("a client asks before it has said what for");
+    }
+    return known;
+  }
+
+  private Message hello(Message request) {
+    int protocol = request.getInt();
+    String version = request.getText();
+    if (protocol != Message.PROTOCOL || !version.equals(node.version())) {
+      throw Failure.wrongCall(
+          "the client is Gristway %s (protocol %d) and the node %s (protocol %d): install the same"
+              + " version for both, and restart the node",
+          version, protocol, node.version(), Message.PROTOCOL);
+    }
+    int rank = request.getInt();
+    batches = request.getInt();
+    Settings settings = new Settings(request.getText(), request.getText(), request.getRest());
+    Feeds opened = node.feeds(settings);
+    feeds = opened;
+    Message welcome = Message.of(Message.WELCOME);
+    Snapshot snapshot = opened.dataset().snapshot();
+    welcome.putLong(ProcessHandle.current().pid());
+    welcome.putLong(snapshot.sampleCount()).putLong(snapshot.dataBytes());
+    if (settings.mode() == Settings.Mode.EXACT) {
+      return welcome.putLong(0).putLong(0).putLong(0).putLong(0);
+    }
+    RankFeed feed = feed(rank);
+    long first = feed.firstEpoch();
+    return welcome
+        .putLong(first)
+        .putLong(feed.firstStep())
+        .putLong(feed.steps(first))
+        .putLong(feed.steps(first + 1));
+  }
+
+  private RankFeed feed(int rank) {
+    RankFeed feed = feeds().rank(rank);
+    if (feed != attached) {
+      if (attached != null) {
+        throw Failure.damaged("a client asks for batches of two ranks");
+      }
+      feed.attach(this, batches);
+      attached = feed;
+    }
+    return feed;
+  }
+
+  private Message batch(Message request) throws InterruptedException {
+    RankFeed feed = feed(request.getInt());
+    return pieces(
+        feed, feed.take(this, request.getLong(), request.getLong(), 1, 1, request.getInt()));
+  }
+
+  private Message ask(Message request) throws InterruptedException {
+    int rank = request.getInt();
+    long epoch = request.getLong();
+    long start = request.getLong();
+    int atOnce = request.getInt();
+    int workers = request.getInt();
+    long[] indices = request.getLongs();
+    if (indices.length == 0 || atOnce < 1 || workers < 1) {
+      throw Failure.wrongCall("a request must name at least one index");
+    }
+    if (feeds().settings().mode() == Settings.Mode.EXACT) {
+      return exactly(indices);
+    }
+    if (start == 0) {
+      feeds().asked().begin(epoch, rank);
+    }
+    feeds().asked().ask(epoch, indices);
+    RankFeed feed = feed(rank);
+    return pieces(feed, feed.take(this, epoch, start, indices.length, atOnce, workers));
+  }
+
+  private Message pieces(RankFeed feed, List<Piece> pieces) {
+    if (pieces.isEmpty()) {
+      return Message.of(Message.OVER);
+    }
+    Message reply = Message.of(Message.PIECES).putInt(pieces.size());
+    for (Piece piece : pieces) {
+      Piece.Memory memory = piece.memory();
+      lent.put(++tokens, () -> feed.release(this, piece));
+      put(reply, memory.descriptor, memory.serial, memory.batch, piece.first(), piece.count());
+    }
+    return reply;
+  }
+
+  private void put(Message reply, int descriptor, long serial, Batch batch, int first, int count) {
+    reply.putLong(tokens).putInt(descriptor).putLong(serial);
+    reply.putLong(batch.offset()).putLong(batch.areaBytes()).putInt(first).putInt(count);
+  }
+
+  /** Each client reads what it names by itself, so that none waits for another's storage. */
+  private Message exactly(long[] indices) {
+    AskedLoader loader = exact;
+    if (loader == null) {
+      Settings settings = feeds().settings();
+      LoaderOptions options =
+          settings.options(0, feeds().dataset().snapshot()).withWorld(World.of(1));
+      loader = AskedLoader.exact(settings.path(), options);
+      exact = loader;
+      exactSerial = Piece.nextSerial();
+    }
+    Batch batch = loader.get(indices);
+    lent.put(++tokens, batch::close);
+    Path file = loader.handoverPath();
+    Message reply = Message.of(Message.PIECES).putInt(1);
+    int descriptor = Integer.parseInt(file.getFileName().toString());
+    put(reply, descriptor, exactSerial, batch, 0, indices.length);
+    return reply;
+  }
+
+  private void release(long token) {
+    Runnable release = lent.remove(token);
+    if (release != null) {
+      release.run();
+    }
+  }
+
+  private Message describe(long[] samples) {
+    Message reply = Message.of(Message.DESCRIPTION);
+    Dataset dataset = feeds().dataset();
+    for (long sample : samples) {
+      if (sample < 0 || sample >= dataset.size()) {
+        throw Failure.wrongCall("there is no sample %d", sample);
+      }
+      SampleEntry entry = dataset.snapshot().entry(sample);
+      reply.putText(entry.keyText()).putInt(entry.partEnds().length);
+      for (int i = 0; i < entry.partEnds().length; i++) {
+        reply.putText(entry.shape().parts().get(i)).putLong(entry.partEnds()[i]);
+      }
+    }
+    return reply;
+  }
+
+  private Message state(Message request) {
+    int rank = request.getInt();
+    return Message.of(Message.TEXT)
+        .putRest(feed(rank).stateAt(request.getLong(), request.getLong()));
+  }
+
+  private Message stats() {
+    String lines =
+        feeds().counters().entrySet().stream()
+            .map(entry -> entry.getKey().text() + "=" + entry.getValue())
+            .collect(Collectors.joining("\n"));
+    return Message.of(Message.TEXT).putRest(lines);
+  }
+
+  /** Gives back all that the client had. */
+  @Override
+  public void close() {
+    List.copyOf(lent.keySet()).forEach(this::release);
+    if (attached != null) {
+      attached.detach(this);
+    }
+    if (exact != null) {
+      exact.close();
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package org.gristway.node;
+
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import org.gristway.Failure;
+import org.gristway.dataset.Dataset;
+import org.gristway.plan.SampleSet;
+import org.gristway.read.ReadCounter;
+
+/**
+ * What the ranks of a machine are given from one dataset, with one choice of settings. Each rank is
+ * fed by itself, from the moment it asks, so none waits for another. Any thread may call.
+ */
+final class Feeds implements AutoCloseable {
+
+  private final Settings settings;
+  private final Dataset dataset;
+  private final Consumer<String> notices;
+  private final AskedIndices asked;
+  private final TreeMap<Integer, RankFeed> ranks = new TreeMap<>();
+  private boolean closed;
+
+  Feeds(Settings settings, Consumer<String> notices) {
+    this.settings = settings;
+    this.notices = notices;
+    this.dataset = Dataset.open(settings.path());
+    SampleSet named;
+    try {
+      named = settings.samples(dataset.size());
+    } catch (Throwable refused) {
+      dataset.close();
+      throw refused;
+    }
+    SampleSet set = named == null ? SampleSet.all(dataset.size()) : named;
+    this.asked = new AskedIndices(set, dataset.size(), settings.ranks());
+  }
+
+  Settings settings() {
+    return settings;
+  }
+
+  Dataset dataset() {
+    return dataset;
+  }
+
+  AskedIndices asked() {
+    return asked;
+  }
+
+  /** The batches of a rank; reading begins with the first call. */
+  synchronized RankFeed rank(int rank) {
+    if (closed) {
+      throw Failure.environment("the node ends");
+    }
+    RankFeed known = ranks.get(rank);
+    if (known == null) {
+      known = new RankFeed(rank, settings, notices);
+      ranks.put(rank, known);
+    }
+    return known;
+  }
+
+  /** What all ranks together have counted. */
+  synchronized Map<ReadCounter, Long> counters() {
+    Map<ReadCounter, Long> sums = new EnumMap<>(ReadCounter.class);
+    for (RankFeed feed : ranks.values()) {
+      feed.counters().forEach((counter, value) -> sums.merge(counter, value, Long::sum));
+    }
+    return sums;
+  }
+
+  @Override
+  public synchronized void close() {
+    closed = true;
+    ranks.values().forEach(RankFeed::close);
+    dataset.close();
+  }
+}

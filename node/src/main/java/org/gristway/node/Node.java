@@ -1,0 +1,173 @@
+package org.gristway.node;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import jdk.net.ExtendedSocketOptions;
+import org.gristway.Failure;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads for the trainers of a machine. It listens at a Unix socket, which only its own user may
+ * connect to; the first client says what is read, and those after it must want the same. When the
+ * last one is gone, all memory is given back: a node that was started for a job ends then, a named
+ * one waits for the next job.
+ *
+ * <p>Next on the way from file to tensor: the Python client's {@code connection.py}.
+ */
+public final class Node implements AutoCloseable {
+
+  /** For the first client to come: whoever has started the node may be gone. */
+  private static final long FIRST_CLIENT_SECONDS = 30;
+
+  private final Path socket;
+  private final String version;
+  private final boolean isNamed;
+  private final String user = System.getProperty("user.name");
+  private final Set<Connection> clients = new HashSet<>();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final ServerSocketChannel server;
+  private @Nullable Feeds feeds;
+  private boolean hadClient;
+
+  /**
+   * Begins to listen.
+   *
+   * @param isNamed true if it goes on after its last client is gone
+   */
+  public Node(Path socket, String version, boolean isNamed) {
+    this.socket = socket;
+    this.version = version;
+    this.isNamed = isNamed;
+    try {
+      server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+      try {
+        server.bind(UnixDomainSocketAddress.of(socket));
+      } catch (IOException | RuntimeException refused) {
+        server.close();
+        throw refused;
+      }
+    } catch (IOException failed) {
+      throw Failure.io("listen at " + socket, failed);
+    }
+  }
+
+  String version() {
+    return version;
+  }
+
+  /** Serves until the last client is gone, or it is closed. */
+  public void serve() throws InterruptedException {
+    Thread.ofPlatform().name("gristway-accept").daemon().start(this::accept);
+    if (!isNamed && !ended.await(FIRST_CLIENT_SECONDS, TimeUnit.SECONDS)) {
+      synchronized (this) {
+        if (!hadClient) {
+          return;
+        }
+      }
+    }
+    ended.await();
+  }
+
+  private void accept() {
+    try {
+      while (true) {
+        SocketChannel channel = server.accept();
+        Connection client = new Connection(this, channel);
+        if (isOwn(channel) && enter(client)) {
+          Thread.ofPlatform().name("gristway-client").daemon().start(() -> serve(client, channel));
+        } else {
+          channel.close();
+        }
+      }
+    } catch (IOException closed) {
+      ended.countDown();
+    }
+  }
+
+  /** The folder keeps others out; should its mode have been changed, this does. */
+  private boolean isOwn(SocketChannel channel) throws IOException {
+    return channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user().getName().equals(user);
+  }
+
+  private synchronized boolean enter(Connection client) {
+    hadClient = true;
+    return ended.getCount() > 0 && clients.add(client);
+  }
+
+  private void serve(Connection client, SocketChannel channel) {
+    try (channel) {
+      client.serve();
+    } catch (EOFException gone) {
+      // As clients go.
+    } catch (IOException | InterruptedException | RuntimeException broken) {
+      System.getLogger(Node.class.getName())
+          .log(System.Logger.Level.DEBUG, "a client is given up", broken);
+    } finally {
+      leave(client);
+    }
+  }
+
+  private void leave(Connection client) {
+    client.close();
+    Feeds unused = null;
+    synchronized (this) {
+      clients.remove(client);
+      if (clients.isEmpty()) {
+        unused = feeds;
+        feeds = null;
+        if (!isNamed) {
+          ended.countDown();
+        }
+      }
+    }
+    if (unused != null) {
+      unused.close();
+    }
+  }
+
+  /** What a client wants to be given. */
+  synchronized Feeds feeds(Settings settings) {
+    Feeds known = feeds;
+    if (known == null) {
+      known = new Feeds(settings, this::notice);
+      feeds = known;
+    } else {
+      known.settings().checkSame(settings);
+    }
+    return known;
+  }
+
+  private synchronized void notice(String line) {
+    clients.forEach(client -> client.notice(line));
+  }
+
+  /** Stops listening and gives everything back. */
+  @Override
+  public void close() {
+    try {
+      server.close();
+      Files.deleteIfExists(socket);
+    } catch (IOException ignored) {
+      // The next node that wants the name removes what is left.
+    }
+    Feeds open;
+    synchronized (this) {
+      open = feeds;
+      feeds = null;
+      ended.countDown();
+    }
+    if (open != null) {
+      open.close();
+    }
+  }
+}

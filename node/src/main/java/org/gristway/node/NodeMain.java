@@ -1,0 +1,33 @@
+package org.gristway.node;
+
+import java.nio.file.Path;
+import org.gristway.Failure;
+
+/**
+ * Runs a node for a job: {@code NodeMain SOCKET}. It says {@code ready} when it listens, and ends
+ * with its last client. Training code starts it, so it loads nothing that it does not need.
+ */
+public final class NodeMain {
+
+  private NodeMain() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    int status = 0;
+    try (Node node = new Node(Path.of(args[0]), version(), false)) {
+      System.out.println("ready");
+      System.out.close();
+      node.serve();
+    } catch (Failure failure) {
+      System.err.println(failure.getMessage());
+      status = failure.kind().number();
+    }
+    // Threads that wait for storage must not keep a node alive that nobody uses.
+    Runtime.getRuntime().halt(status);
+  }
+
+  /** The manifest's, so that the pom is the only place that has it. */
+  public static String version() {
+    String version = NodeMain.class.getPackage().getImplementationVersion();
+    return version == null ? "(unpackaged)" : version;
+  }
+}

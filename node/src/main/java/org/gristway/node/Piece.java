@@ -1,0 +1,74 @@
+package org.gristway.node;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.gristway.handover.Batch;
+
+/**
+ * Some places of a batch, for one client. The batch's memory is given back when all of its pieces
+ * are released.
+ *
+ * @param memory that the places are in
+ * @param first place of the batch
+ * @param count of places
+ */
+record Piece(Memory memory, int first, int count) {
+
+  /** A batch, and how many pieces of it are in use or not given yet. */
+  static final class Memory {
+    final Batch batch;
+    final int descriptor; // of the memory file that it is in
+    final long serial; // of that file
+    private final Runnable closed;
+    private int pieces = 1;
+
+    Memory(Batch batch, int descriptor, long serial, Runnable closed) {
+      this.batch = batch;
+      this.descriptor = descriptor;
+      this.serial = serial;
+      this.closed = closed;
+    }
+
+    private synchronized void add() {
+      pieces++;
+    }
+
+    private void release() {
+      boolean isLast;
+      synchronized (this) {
+        isLast = --pieces == 0;
+      }
+      if (isLast) {
+        batch.close();
+        closed.run();
+      }
+    }
+  }
+
+  private static final AtomicLong SERIALS = new AtomicLong();
+
+  /** A number that tells a memory file from all others that this node has or had. */
+  static long nextSerial() {
+    return SERIALS.incrementAndGet();
+  }
+
+  /** All of a batch. */
+  static Piece whole(Memory memory) {
+    return new Piece(memory, 0, memory.batch.size());
+  }
+
+  /** The first places of it, which then count apart from the rest. */
+  Piece head(int places) {
+    memory.add();
+    return new Piece(memory, first, places);
+  }
+
+  /** What is left behind a head. */
+  Piece tail(int places) {
+    return new Piece(memory, first + places, count - places);
+  }
+
+  /** Ends its use. */
+  void release() {
+    memory.release();
+  }
+}

@@ -1,0 +1,351 @@
+package org.gristway.node;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.gristway.Failure;
+import org.gristway.dataset.Dataset;
+import org.gristway.handover.Handover;
+import org.gristway.plan.SampleSet;
+import org.gristway.read.Beginning;
+import org.gristway.read.Loader;
+import org.gristway.read.LoaderOptions;
+import org.gristway.read.ReadCounter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The batches of one rank, by their number. A batch is a function of its number, so asking twice
+ * gives the same: what was read ahead serves whoever asks in turn, and for anything else reading
+ * begins anew at what is asked for. That is what makes an epoch that is broken off, a restarted
+ * worker and a restarted node harmless.
+ *
+ * <p>Several clients may share the rank's batches, each asking for its own in rising order; those
+ * of the others are kept for them. Any thread may call.
+ */
+final class RankFeed implements AutoCloseable {
+
+  /** In place of a step: whichever come next. */
+  static final long ANY = -1;
+
+  /** Batches that are built to no end rather than beginning anew. */
+  private static final int WORTH_SKIPPING = 16;
+
+  private final int rank;
+  private final Settings settings;
+  private final Consumer<String> notices;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final TreeMap<Long, Piece> held = new TreeMap<>(); // of this epoch, by their first step
+  private final Map<Object, Integer> lent = new HashMap<>(); // batches, by who has them
+  private final Map<Object, Integer> waiting = new HashMap<>(); // for memory, with what they have
+  private final Map<Object, Integer> wants = new HashMap<>(); // at once, by who
+  private final Map<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and retired
+
+  private Loader loader;
+  private int unit; // steps of a batch
+  private int descriptor;
+  private long serial;
+  private long epoch;
+  private long frontier; // the step that the loader gives next
+  private int open; // batches of the loader that are held or lent
+  private boolean taking; // somebody waits for the loader's next batch
+  private boolean closed;
+
+  RankFeed(int rank, Settings settings, Consumer<String> notices) {
+    this.rank = rank;
+    this.settings = settings;
+    this.notices = notices;
+    this.unit = 1;
+    this.loader = open(null);
+    begin();
+  }
+
+  private Loader open(Beginning.@Nullable Place place) {
+    Dataset dataset = Dataset.open(settings.path());
+    LoaderOptions options;
+    SampleSet samples;
+    try {
+      options = settings.options(rank, dataset.snapshot());
+      samples = settings.samples(dataset.size());
+    } catch (Throwable refused) {
+      dataset.close();
+      throw refused;
+    }
+    Beginning beginning = new Beginning(settings.state(), place, samples, unit);
+    return Loader.open(dataset, options, beginning, notices);
+  }
+
+  private void begin() {
+    serial = Piece.nextSerial();
+    Path file = loader.handoverPath();
+    descriptor = Integer.parseInt(file.getFileName().toString());
+    epoch = loader.firstEpoch();
+    frontier = loader.firstStep();
+    open = 0;
+    loader.grow(areas());
+  }
+
+  /** Says how many batches a client may have at once, besides what is read ahead for it. */
+  void attach(Object client, int batches) {
+    locked(
+        () -> {
+          wants.put(client, batches);
+          loader.grow(areas());
+        });
+  }
+
+  void detach(Object client) {
+    locked(() -> wants.remove(client));
+  }
+
+  private int areas() {
+    int wanted = wants.values().stream().mapToInt(Integer::intValue).sum();
+    return Math.min(Handover.MOST_AREAS, Handover.AREAS_AHEAD - 1 + Math.max(1, wanted));
+  }
+
+  private void locked(Runnable work) {
+    lock.lock();
+    try {
+      work.run();
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  long firstEpoch() {
+    return loader.firstEpoch();
+  }
+
+  long firstStep() {
+    return loader.firstStep();
+  }
+
+  /** Steps of the rank in an epoch. */
+  long steps(long ofEpoch) {
+    return loader.steps(ofEpoch);
+  }
+
+  String stateAt(long ofEpoch, long step) {
+    return loader.stateAt(ofEpoch, step).toString();
+  }
+
+  /** What has been counted, in this loader and those before it. */
+  Map<ReadCounter, Long> counters() {
+    Map<ReadCounter, Long> sums = new EnumMap<>(ReadCounter.class);
+    locked(
+        () -> {
+          for (ReadCounter counter : ReadCounter.values()) {
+            long before = counted.getOrDefault(counter, 0L);
+            sums.put(counter, before + loader.counter(counter));
+          }
+        });
+    return sums;
+  }
+
+  /**
+   * Some steps of an epoch; empty if it has not so many left.
+   *
+   * @param client who asks
+   * @param start the first step, or {@link #ANY}
+   * @param count of steps
+   * @param atOnce steps of a batch: clients ask for this many, but at the end of an epoch
+   * @param workers that share the rank, and ask for every so many-th batch each
+   */
+  List<Piece> take(Object client, long ofEpoch, long start, int count, int atOnce, int workers)
+      throws InterruptedException {
+    List<Piece> pieces = new ArrayList<>();
+    lock.lockInterruptibly();
+    try {
+      goTo(ofEpoch, start, atOnce, workers);
+      if (start == ANY ? left() < count : start + count > steps(ofEpoch)) {
+        return pieces;
+      }
+      long step = start;
+      int missing = count;
+      while (missing > 0) {
+        long from = start == ANY && !held.isEmpty() ? held.firstKey() : step;
+        Piece piece = held.remove(from);
+        if (piece == null) {
+          // Meanwhile another client may have gone elsewhere, or have had this very batch.
+          takeNext(client);
+          goTo(ofEpoch, step, atOnce, workers);
+        } else {
+          int places = atOnce == 1 ? piece.count() : Math.min(missing, piece.count());
+          pieces.add(piece.head(places));
+          if (places < piece.count()) {
+            held.put(from + places, piece.tail(places));
+          } else {
+            piece.release();
+          }
+          lent.merge(client, 1, Integer::sum);
+          step += atOnce == 1 ? 1 : places;
+          missing -= atOnce == 1 ? 1 : places;
+        }
+      }
+      return pieces;
+    } catch (Throwable thrown) {
+      pieces.forEach(piece -> release(client, piece));
+      throw thrown;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long left() {
+    return steps(epoch) - frontier + held.values().stream().mapToLong(Piece::count).sum();
+  }
+
+  /** Sees to it that a step of an epoch is held, or among the next of the loader. */
+  private void goTo(long ofEpoch, long start, int atOnce, int workers) throws InterruptedException {
+    while (taking && !isNear(ofEpoch, start, atOnce, workers)) {
+      changed.await();
+    }
+    if (closed) {
+      throw Failure.environment("the node ends");
+    }
+    if (start != ANY && start >= steps(ofEpoch)) {
+      return;
+    }
+    if (isNear(ofEpoch, start, atOnce, workers)) {
+      if (ofEpoch == epoch + 1) {
+        releaseHeld(_ -> true);
+        epoch++;
+        frontier = 0;
+      }
+      if (start != ANY) {
+        // Each client's requests rise: what it has passed, nobody will ask for.
+        releaseHeld(step -> step < start && (start - step) % ((long) workers * unit) == 0);
+      }
+      return;
+    }
+    reopen(ofEpoch, start == ANY ? 0 : Math.max(0, start - (workers - 1L) * atOnce), atOnce);
+  }
+
+  private boolean isNear(long ofEpoch, long start, int atOnce, int workers) {
+    if (atOnce != unit) {
+      return false;
+    }
+    long next = frontier;
+    if (ofEpoch != epoch) {
+      if (ofEpoch != epoch + 1 || frontier < steps(epoch)) {
+        return false;
+      }
+      next = 0;
+    } else if (start == ANY || held.containsKey(start)) {
+      return true;
+    }
+    return start == ANY
+        || (start >= next && start - next <= (long) (workers + WORTH_SKIPPING) * unit);
+  }
+
+  private void reopen(long ofEpoch, long step, int atOnce) {
+    releaseHeld(_ -> true);
+    for (ReadCounter counter : ReadCounter.values()) {
+      counted.merge(counter, loader.counter(counter), Long::sum);
+    }
+    loader.retire(); // before the next is opened: there may not be memory for both
+    unit = atOnce;
+    loader = open(new Beginning.Place(ofEpoch, step));
+    begin();
+  }
+
+  private interface Steps {
+    boolean contain(long step);
+  }
+
+  private void releaseHeld(Steps steps) {
+    held.entrySet()
+        .removeIf(
+            entry -> {
+              boolean goes = steps.contain(entry.getKey());
+              if (goes) {
+                entry.getValue().release();
+              }
+              return goes;
+            });
+  }
+
+  /** Waits for the loader's next batch, or for somebody who does; it is held then. */
+  private void takeNext(Object client) throws InterruptedException {
+    if (taking) {
+      changed.await();
+      return;
+    }
+    if (open >= areas()) {
+      awaitMemory(client);
+      return;
+    }
+    Loader from = loader;
+    Piece.Memory memory = null;
+    taking = true;
+    lock.unlock();
+    try {
+      memory = memory(from);
+    } finally {
+      lock.lock();
+      taking = false;
+      changed.signalAll();
+      if (memory != null) {
+        held.put(frontier, Piece.whole(memory));
+        open++;
+        frontier += unit == 1 ? 1 : memory.batch.size();
+      }
+    }
+  }
+
+  private Piece.Memory memory(Loader from) {
+    long ofFile = serial;
+    return new Piece.Memory(
+        from.next(rank),
+        descriptor,
+        ofFile,
+        () ->
+            locked(
+                () -> {
+                  if (ofFile == serial) {
+                    open--;
+                  }
+                }));
+  }
+
+  private void awaitMemory(Object client) throws InterruptedException {
+    int has = lent.getOrDefault(client, 0);
+    int hasOrWaits = has + waiting.values().stream().mapToInt(Integer::intValue).sum();
+    if (held.isEmpty() && hasOrWaits >= open) {
+      throw Failure.wrongCall(
+          "all %d batches of rank %d that may be in memory at once are in use, of %d bytes: let go of"
+              + " views of earlier batches, or copy what must be kept",
+          open, rank, loader.handoverBytes());
+    }
+    waiting.put(client, has);
+    try {
+      changed.await();
+    } finally {
+      waiting.remove(client);
+    }
+  }
+
+  /** Ends a client's use of a piece. */
+  void release(Object client, Piece piece) {
+    locked(() -> lent.computeIfPresent(client, (_, count) -> count == 1 ? null : count - 1));
+    piece.release();
+  }
+
+  @Override
+  public void close() {
+    locked(
+        () -> {
+          closed = true;
+          releaseHeld(_ -> true);
+        });
+    loader.close();
+  }
+}

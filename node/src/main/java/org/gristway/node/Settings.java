@@ -1,0 +1,168 @@
+package org.gristway.node;
+
+import java.math.BigDecimal;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import org.gristway.Failure;
+import org.gristway.plan.ReadState;
+import org.gristway.plan.SampleSet;
+import org.gristway.plan.Tail;
+import org.gristway.plan.World;
+import org.gristway.read.LoaderOptions;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a client wants to be read, and how: lines of {@code name=value}, the state to go on from,
+ * and the samples that may be given. A node serves whoever wants the same.
+ */
+final class Settings {
+
+  /** How batches are asked for. */
+  enum Mode {
+    /** By their number in the epoch: any rank's next batches. */
+    STREAM,
+    /** By index, answered with any sample of the set. */
+    REDIRECT,
+    /** By index, answered exactly. */
+    EXACT
+  }
+
+  /** Reads at once, over all ranks of the machine. */
+  private static final int THREADS = LoaderOptions.DEFAULT_THREADS;
+
+  private static final int FEWEST_THREADS = 4;
+
+  private final Map<String, String> values = new LinkedHashMap<>();
+  private final String state;
+  private final byte[] set;
+
+  Settings(String text, String state, byte[] set) {
+    text.lines()
+        .forEach(
+            line -> {
+              int equals = line.indexOf('=');
+              if (equals < 0) {
+                throw Failure.damaged("'%s' is no setting: it has no '='", line);
+              }
+              values.put(line.substring(0, equals), line.substring(equals + 1));
+            });
+    this.state = state;
+    this.set = set;
+  }
+
+  /** Refuses a client that wants something else, naming what. */
+  void checkSame(Settings others) {
+    for (Map.Entry<String, String> value : values.entrySet()) {
+      String other = others.values.get(value.getKey());
+      if (!value.getValue().equals(other)) {
+        throw Failure.wrongCall(
+            "this node reads with %s=%s, not %s: end the job that uses it, or give this one a node of"
+                + " its own",
+            value.getKey(), value.getValue(), other);
+      }
+    }
+    if (!state.equals(others.state)) {
+      throw Failure.wrongCall("this node goes on from another state: do all ranks load the same?");
+    }
+    if (!Arrays.equals(set, others.set)) {
+      throw Failure.wrongCall("this node gives other samples: do all ranks name the same indices?");
+    }
+  }
+
+  Path path() {
+    return Path.of(text("path"));
+  }
+
+  Mode mode() {
+    return switch (text("mode")) {
+      case "stream" -> Mode.STREAM;
+      case "redirect" -> Mode.REDIRECT;
+      case "exact" -> Mode.EXACT;
+      default -> throw Failure.damaged("there is no mode '%s'", text("mode"));
+    };
+  }
+
+  int ranks() {
+    return Math.toIntExact(number("ranks"));
+  }
+
+  @Nullable ReadState state() {
+    return state.isEmpty() ? null : ReadState.parse(state);
+  }
+
+  /** The samples that may be given; null for all. */
+  @Nullable SampleSet samples(long count) {
+    if (set.length == 0) {
+      return null;
+    }
+    if (set.length != (count + 7) / 8) {
+      throw Failure.wrongCall(
+          "the indices are of a dataset of another size than this one, which has %d samples",
+          count);
+    }
+    return SampleSet.where(count, i -> (set[(int) (i >>> 3)] >>> (i & 7) & 1) == 1);
+  }
+
+  /** How a rank's batches are read: each rank has its share of the machine's memory and threads. */
+  LoaderOptions options(int rank, Snapshot snapshot) {
+    int here = Math.toIntExact(number("ranks-here"));
+    if (rank < 0 || rank >= ranks() || here < 1 || here > ranks()) {
+      throw Failure.wrongCall(
+          "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
+    }
+    return new LoaderOptions(
+        text("policy"),
+        memory(snapshot) / here,
+        Math.toIntExact(number("batch")),
+        number("seed"),
+        number("extent"),
+        new World(ranks(), ranks(), rank),
+        tail(),
+        Long.MAX_VALUE,
+        Boolean.parseBoolean(text("strict")),
+        Math.max(FEWEST_THREADS, THREADS / here));
+  }
+
+  private Tail tail() {
+    try {
+      return Tail.valueOf(text("tail").toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException unknown) {
+      throw Failure.wrongCall("there is no tail '%s'", text("tail"));
+    }
+  }
+
+  /** Bytes, or a percentage of the dataset's; exact, because the order hangs on every byte. */
+  private long memory(Snapshot snapshot) {
+    String memory = text("memory");
+    try {
+      return memory.endsWith("%")
+          ? new BigDecimal(memory.substring(0, memory.length() - 1))
+              .multiply(BigDecimal.valueOf(snapshot.dataBytes()))
+              .movePointLeft(2)
+              .longValue()
+          : Long.parseLong(memory);
+    } catch (NumberFormatException odd) {
+      throw Failure.wrongCall("'%s' is no size", memory);
+    }
+  }
+
+  private String text(String name) {
+    String value = values.get(name);
+    if (value == null) {
+      throw Failure.damaged("the client says nothing about '%s'", name);
+    }
+    return value;
+  }
+
+  private long number(String name) {
+    try {
+      return Long.parseLong(text(name));
+    } catch (NumberFormatException odd) {
+      throw Failure.wrongCall("'%s' is no number for '%s'", text(name), name);
+    }
+  }
+}
