@@ -40,7 +40,7 @@ final class RootCommand {
   private static final List<String> NAMES =
       List.of(
           "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
-          "stat", "demo");
+          "serve", "stat", "demo");
 
   @Option(
       names = {"-V", "--version"},
@@ -114,6 +114,7 @@ final class RootCommand {
       case "unpack" -> new UnpackCommand(console);
       case "read" -> new ReadCommand(console);
       case "plan" -> new PlanCommand(console);
+      case "serve" -> new ServeCommand(console);
       case "stat" -> new StatCommand(console);
       case "demo" -> new DemoCommand(console);
       default -> throw new IllegalArgumentException(name);

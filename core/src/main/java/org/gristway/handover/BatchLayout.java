@@ -19,7 +19,7 @@ import org.gristway.chunk.LittleEndian;
  *        planned                 8   the sample that was due: another one if that is damaged
  *        request                 8   the sample that a plain loader would have given
  *        label, -1 if none       4
- *        flags                   4   1 repeat, 2 damaged
+ *        flags                   4   1 repeat, 2 damaged, 4 of several parts
  *      the samples' bytes, each from a multiple of 8
  * </pre>
  *
@@ -33,6 +33,9 @@ public final class BatchLayout {
 
   /** It does so because the sample that was due here is damaged. */
   public static final int DAMAGED = 2;
+
+  /** The sample has more than one part. */
+  public static final int PARTS = 4;
 
   static final int HEADER_BYTES = 64;
   static final int RECORD_BYTES = 48;

@@ -425,7 +425,8 @@ public final class PlanExecutor {
       long sample = shown.deliver.sample();
       int flags =
           (deliver.repeat() || place.damaged ? BatchLayout.REPEAT : 0)
-              | (place.damaged ? BatchLayout.DAMAGED : 0);
+              | (place.damaged ? BatchLayout.DAMAGED : 0)
+              | (snapshot.shape(sample).size() > 1 ? BatchLayout.PARTS : 0);
       BatchLayout.writeRecord(
           memory,
           i,

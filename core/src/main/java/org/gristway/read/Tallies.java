@@ -33,7 +33,7 @@ final class Tallies implements AutoCloseable {
     long damaged = 0;
     for (int i = 0; i < places; i++) {
       int flags = BatchLayout.flags(area, i);
-      if (flags == 0) {
+      if ((flags & BatchLayout.REPEAT) == 0) {
         samples++;
         bytes += BatchLayout.length(area, i);
         redirected += BatchLayout.sample(area, i) == BatchLayout.request(area, i) ? 0 : 1;

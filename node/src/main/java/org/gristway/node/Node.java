@@ -39,12 +39,26 @@ public final class Node implements AutoCloseable {
   private @Nullable Feeds feeds;
   private boolean hadClient;
 
-  /**
-   * Begins to listen.
-   *
-   * @param isNamed true if it goes on after its last client is gone
-   */
-  public Node(Path socket, String version, boolean isNamed) {
+  /** A node that goes on after its last client is gone; what one before it has left is removed. */
+  public static Node named(Path socket, String version) {
+    try (SocketChannel _ = SocketChannel.open(UnixDomainSocketAddress.of(socket))) {
+      throw Failure.environment("another node has this name already: it listens at %s", socket);
+    } catch (IOException nobody) {
+      try {
+        Files.deleteIfExists(socket);
+      } catch (IOException failed) {
+        throw Failure.io("remove " + socket, failed);
+      }
+    }
+    return new Node(socket, version, true);
+  }
+
+  /** A node for a job. It begins to listen at once. */
+  static Node forJob(Path socket, String version) {
+    return new Node(socket, version, false);
+  }
+
+  private Node(Path socket, String version, boolean isNamed) {
     this.socket = socket;
     this.version = version;
     this.isNamed = isNamed;

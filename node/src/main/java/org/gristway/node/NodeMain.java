@@ -13,7 +13,7 @@ public final class NodeMain {
 
   public static void main(String[] args) throws InterruptedException {
     int status = 0;
-    try (Node node = new Node(Path.of(args[0]), version(), false)) {
+    try (Node node = Node.forJob(Path.of(args[0]), version())) {
       System.out.println("ready");
       System.out.close();
       node.serve();

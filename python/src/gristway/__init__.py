@@ -1,0 +1,26 @@
+"""Gristway feeds training from ordinary storage: packed datasets, read in large sequential reads,
+inside a fixed memory, in a random order that delivers every sample exactly once an epoch."""
+
+from gristway import java as _java
+from gristway.batch import Sample
+from gristway.errors import (
+    DamagedDataError,
+    Error,
+    LostNodeError,
+    MachineError,
+    WrongCallError,
+)
+from gristway.loader import Loader
+
+__version__ = _java.version()
+
+__all__ = [
+    "DamagedDataError",
+    "Error",
+    "Loader",
+    "LostNodeError",
+    "MachineError",
+    "Sample",
+    "WrongCallError",
+    "__version__",
+]

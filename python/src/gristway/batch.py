@@ -1,0 +1,208 @@
+"""Batches where the node has built them: views of shared memory, without copies.
+
+A view keeps its memory: a batch's stretch is given back to the node when the last memoryview, array
+or tensor over it is gone, and not before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from gristway.connection import Piece
+from gristway.errors import LostNodeError, MachineError
+
+# As the node's class BatchLayout has it: a header, then a record for each place.
+_HEADER_BYTES = 64
+_RECORD = struct.Struct("<qqqqqii")
+_PLACES = struct.Struct("<i")
+_PLACES_AT = 20
+_REPEAT = 1
+_DAMAGED = 2
+_PARTS = 4
+
+_MOST_MAPPED = 64
+
+
+class Area(NamedTuple):
+    """A stretch of the node's memory: enough for any process of the user to map it."""
+
+    process: int
+    descriptor: int
+    serial: int
+    offset: int
+    size: int
+
+
+class Mappings:
+    """The stretches of nodes' memory that this process has mapped lately: they come again."""
+
+    def __init__(self) -> None:
+        self._mapped: OrderedDict[Area, mmap.mmap] = OrderedDict()
+
+    def get(self, area: Area) -> mmap.mmap:
+        """The mapping of an area; raises LostNodeError if the node is gone."""
+        known = self._mapped.get(area)
+        if known is not None:
+            self._mapped.move_to_end(area)
+            return known
+        try:
+            descriptor = os.open(f"/proc/{area.process}/fd/{area.descriptor}", os.O_RDWR)
+        except FileNotFoundError:
+            raise LostNodeError("the node is gone") from None
+        except OSError as failed:
+            raise MachineError(
+                f"cannot open the memory of the node, process {area.process}: {failed.strerror}; it"
+                " must run as the same user, where this process can see it"
+            ) from None
+        try:
+            mapped = mmap.mmap(
+                descriptor,
+                area.size,
+                # All at once: page by page, the first use of each would cost a fault.
+                flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
+                prot=mmap.PROT_READ | mmap.PROT_WRITE,
+                offset=area.offset,
+            )
+        except (OSError, ValueError) as failed:
+            raise MachineError(f"cannot map {area.size} bytes of the node: {failed}") from None
+        finally:
+            os.close(descriptor)
+        self._mapped[area] = mapped
+        while len(self._mapped) > _MOST_MAPPED:
+            self._mapped.popitem(last=False)  # views of it keep it
+        return mapped
+
+
+class Batch:
+    """The samples of one rank and step, or of one request.
+
+    `release` is called once, when no view of the batch's bytes is left.
+    """
+
+    __slots__ = ("area", "first", "_bytes", "_records", "_describe", "_described")
+
+    def __init__(
+        self,
+        mappings: Mappings,
+        area: Area,
+        first: int,
+        count: int,
+        describe: Callable[[list[int]], list[tuple[str, list[tuple[str, int]]]]],
+        release: Callable[[], None] | None,
+    ) -> None:
+        self.area = area
+        self.first = first
+        # Views of views hold this object, whatever becomes of the views in between.
+        owner = (ctypes.c_char * area.size).from_buffer(mappings.get(area))
+        if release is not None:
+            weakref.finalize(owner, release).atexit = False
+        self._bytes = memoryview(owner).cast("B").toreadonly()
+        at = _HEADER_BYTES + first * _RECORD.size
+        self._records = list(_RECORD.iter_unpack(self._bytes[at : at + count * _RECORD.size]))
+        self._describe = describe
+        self._described: list[tuple[str, list[tuple[str, int]]]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def size(self) -> tuple[int, int]:
+        """How many samples it has, and how many bytes they have."""
+        return len(self._records), sum(record[1] for record in self._records)
+
+    def data(self) -> list[memoryview]:
+        """The bytes of every sample's first or only part."""
+        whole = self._bytes
+        if self._may_have_parts():
+            return [sample.data for sample in self.samples()]
+        return [whole[record[0] : record[0] + record[1]] for record in self._records]
+
+    def labels(self) -> list[int]:
+        return [record[5] for record in self._records]
+
+    def ids(self) -> list[int]:
+        return [record[2] for record in self._records]
+
+    def samples(self) -> Iterator[Sample]:
+        return (Sample(self, place) for place in range(len(self._records)))
+
+    def _may_have_parts(self) -> bool:
+        return any(record[6] & _PARTS for record in self._records)
+
+    def _whole(self, place: int) -> memoryview:
+        record = self._records[place]
+        return self._bytes[record[0] : record[0] + record[1]]
+
+    def _description(self, place: int) -> tuple[str, list[tuple[str, int]]]:
+        if self._described is None:
+            # All at once: whoever wants one key wants the others too.
+            self._described = self._describe(self.ids())
+        return self._described[place]
+
+
+class Sample:
+    """One training example.
+
+    `data` is the bytes of its first or only part, `label` its class number or -1, `key` its path in
+    the dataset, and `parts` the bytes of all its parts by name.
+    """
+
+    __slots__ = ("_batch", "_place")
+
+    def __init__(self, batch: Batch, place: int) -> None:
+        self._batch = batch
+        self._place = place
+
+    @property
+    def data(self) -> memoryview:
+        whole = self._batch._whole(self._place)
+        if not self._batch._records[self._place][6] & _PARTS:
+            return whole
+        return whole[: self._batch._description(self._place)[1][0][1]]
+
+    @property
+    def label(self) -> int:
+        return int(self._batch._records[self._place][5])
+
+    @property
+    def key(self) -> str:
+        return self._batch._description(self._place)[0]
+
+    @property
+    def id(self) -> int:
+        """Its number in the dataset."""
+        return int(self._batch._records[self._place][2])
+
+    @property
+    def parts(self) -> dict[str, memoryview]:
+        whole = self._batch._whole(self._place)
+        found = {}
+        start = 0
+        for name, end in self._batch._description(self._place)[1]:
+            found[name] = whole[start:end]
+            start = end
+        return found
+
+    @property
+    def is_repeat(self) -> bool:
+        """True if it is delivered elsewhere in this epoch too, and only fills this place."""
+        return bool(self._batch._records[self._place][6] & _REPEAT)
+
+    @property
+    def is_damaged(self) -> bool:
+        """True if it fills the place of a sample that is damaged."""
+        return bool(self._batch._records[self._place][6] & _DAMAGED)
+
+    def __repr__(self) -> str:
+        return f"Sample(id={self.id}, label={self.label}, {len(self.data)} bytes)"
+
+
+def area_of(piece: Piece) -> Area:
+    """Where a piece is."""
+    return Area(piece.process, piece.descriptor, piece.serial, piece.offset, piece.area_bytes)

@@ -1,0 +1,147 @@
+"""Makes batches of transformed samples, as torch's default_collate does.
+
+Where training uses torch, the result has tensors; otherwise it has numpy arrays, by the same rules.
+Workers stack what they have of a batch, and the trainer joins the stacks: the result is the same as
+if all samples had been collated together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Collate = Callable[[list[Any]], Any]
+
+
+def uses_torch() -> bool:
+    """True if this process has imported torch: then batches are made of its tensors."""
+    return "torch" in sys.modules
+
+
+def labels_array(labels: list[int]) -> Any:
+    """Labels as training wants them: an int64 tensor, or an array, or a list without numpy."""
+    if uses_torch():
+        from gristway import torch
+
+        return torch.labels_tensor(labels)
+    numpy = _numpy()
+    return labels if numpy is None else numpy.array(labels, dtype=numpy.int64)
+
+
+def default_collate(samples: list[Any]) -> Any:
+    """Collates transformed samples."""
+    if uses_torch():
+        from gristway import torch
+
+        return torch.default_collate(samples)
+    return join([stack(samples)])
+
+
+class Stack:
+    """What one leaf of the samples' structure has in some samples of a batch, in order."""
+
+    __slots__ = ("values", "is_array")
+
+    def __init__(self, values: Any, is_array: bool) -> None:
+        self.values = values
+        self.is_array = is_array
+
+
+def stack(samples: list[Any]) -> Any:
+    """Some samples of a batch, ready to be sent and joined with the others: their structure, with a
+    Stack for each leaf. Arrays of equal shapes become one."""
+    first = samples[0]
+    if isinstance(first, Mapping) and all(isinstance(s, Mapping) for s in samples):
+        if all(s.keys() == first.keys() for s in samples):
+            return {key: stack([sample[key] for sample in samples]) for key in first}
+    elif type(first) in (tuple, list) and all(type(s) is type(first) for s in samples):
+        if all(len(s) == len(first) for s in samples):
+            return [stack(list(column)) for column in zip(*samples)]
+    return _leaf(samples)
+
+
+def _leaf(values: list[Any]) -> Stack:
+    numpy = _numpy()
+    if numpy is None:
+        return Stack(values, False)
+    first = values[0]
+    if uses_torch():
+        from gristway import torch
+
+        arrays = torch.as_arrays(values)
+        if arrays is not None:
+            return Stack(numpy.stack(arrays), True)
+    if isinstance(first, numpy.ndarray) and first.dtype.kind in "biufc":
+        if all(
+            isinstance(v, numpy.ndarray) and v.shape == first.shape and v.dtype == first.dtype
+            for v in values
+        ):
+            return Stack(numpy.stack(values), True)
+    elif type(first) in (bool, int, float) and all(type(v) is type(first) for v in values):
+        kind = {bool: numpy.bool_, int: numpy.int64, float: numpy.float64}[type(first)]
+        return Stack(numpy.array(values, dtype=kind), True)
+    elif isinstance(first, numpy.generic) and all(type(v) is type(first) for v in values):
+        return Stack(numpy.array(values), True)
+    return Stack(values, False)
+
+
+def join(stacks: Sequence[Any]) -> Any:
+    """The batch whose samples were stacked in these stretches, one behind the other."""
+    first = stacks[0]
+    if isinstance(first, dict) and all(isinstance(s, dict) for s in stacks):
+        return {key: join([part[key] for part in stacks]) for key in first}
+    if isinstance(first, list) and all(isinstance(s, list) for s in stacks):
+        return [join(list(column)) for column in zip(*stacks)]
+    if all(isinstance(s, Stack) for s in stacks):
+        return _joined_leaf(stacks)
+    return default_collate([value for part in stacks for value in _unstacked(part)])
+
+
+def _joined_leaf(stacks: Sequence[Stack]) -> Any:
+    first = stacks[0]
+    same = all(
+        s.is_array and first.is_array and s.values.dtype == first.values.dtype
+        and s.values.shape[1:] == first.values.shape[1:]
+        for s in stacks
+    )
+    if same:
+        numpy = _numpy()
+        values = first.values
+        if len(stacks) > 1:
+            values = numpy.concatenate([s.values for s in stacks])
+        if uses_torch():
+            from gristway import torch
+
+            return torch.from_array(values)
+        return values
+    values = [value for s in stacks for value in s.values]
+    if uses_torch():
+        from gristway import torch
+
+        return torch.default_collate(values)
+    if any(s.is_array for s in stacks):
+        shapes = sorted({str(getattr(v, "shape", type(v).__name__)) for v in values})
+        raise ValueError(
+            f"samples of one batch have different shapes ({', '.join(shapes)}): make them alike in"
+            " transform, or give a collate_fn"
+        )
+    return values
+
+
+def _unstacked(part: Any) -> list[Any]:
+    """The samples of a stretch that is not like the others."""
+    if isinstance(part, Stack):
+        return list(part.values)
+    if isinstance(part, dict):
+        columns = [_unstacked(column) for column in part.values()]
+        return [dict(zip(part, row)) for row in zip(*columns)]
+    return [list(row) for row in zip(*(_unstacked(column) for column in part))]
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy

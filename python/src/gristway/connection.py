@@ -1,0 +1,256 @@
+"""One connection to a node: requests and replies over its Unix socket.
+
+The messages are described at the other end, in the node's class `Message`. A connection belongs to
+the process that made it: in a child that is forked, it is closed at once, so that the node knows
+when the parent is gone. Any thread may call; calls wait for each other, releases never do.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import socket
+import struct
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gristway.errors import Error, LostNodeError, WrongCallError, failure
+
+PROTOCOL = 1
+
+_HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS = range(1, 8)
+_WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
+
+_HEAD = struct.Struct("<IB")
+_PIECE = struct.Struct("<qiqqqii")
+_WELCOME_BODY = struct.Struct("<7q")
+
+_log = logging.getLogger("gristway")
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a client wants; see the node's `Settings`."""
+
+    settings: str
+    state: str = ""
+    samples: bytes = b""
+    rank: int = 0
+    batches: int = 0
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What the node says of itself, the dataset and the rank's run."""
+
+    process: int
+    samples: int
+    data_bytes: int
+    first_epoch: int
+    first_step: int
+    first_steps: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some places of a batch in the node's memory, until they are released."""
+
+    process: int
+    descriptor: int
+    serial: int
+    offset: int
+    area_bytes: int
+    first: int
+    count: int
+    release: Callable[[], None]
+
+
+class Connection:
+    """A connection to the node at a socket. Raises OSError while connecting if none is there, and
+    LostNodeError later when it has gone; errors that the node tells are raised as they are."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.connect(path)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._lock = threading.Lock()
+        self._released: deque[int] = deque()
+        self._broken = False
+        self._process = 0
+        _connections.add(self)
+
+    def hello(self, version: str, hello: Hello) -> Welcome:
+        text = version.encode()
+        body = struct.pack("<iI", PROTOCOL, len(text)) + text
+        body += struct.pack("<ii", hello.rank, hello.batches)
+        for part in (hello.settings, hello.state):
+            encoded = part.encode()
+            body += struct.pack("<I", len(encoded)) + encoded
+        reply = self._call(_HELLO, body + hello.samples, _WELCOME)
+        welcome = Welcome(*_WELCOME_BODY.unpack(reply or b""))
+        self._process = welcome.process
+        return welcome
+
+    def batch(self, rank: int, epoch: int, step: int, workers: int) -> Piece | None:
+        """The batch of a step; None if the epoch has no such step."""
+        reply = self._call(_BATCH, struct.pack("<iqqi", rank, epoch, step, workers), _PIECES)
+        return None if reply is None else self._pieces(reply)[0]
+
+    def ask(
+        self,
+        rank: int,
+        epoch: int,
+        start: int,
+        batch_size: int,
+        workers: int,
+        indices: list[int],
+    ) -> list[Piece] | None:
+        """As many samples as indices; None if the epoch has not so many left."""
+        head = struct.pack(
+            "<iqqiiI", rank, epoch, start, batch_size, workers, len(indices)
+        )
+        try:
+            numbers = struct.pack(f"<{len(indices)}q", *indices)
+        except struct.error:
+            raise WrongCallError("an index is not a number that a dataset could have") from None
+        reply = self._call(_ASK, head + numbers, _PIECES)
+        return None if reply is None else self._pieces(reply)
+
+    def _release(self, token: int) -> None:
+        """Gives a piece's memory back; at once, or with the next call if one is under way.
+
+        The collector may call this at any moment, in any thread, so it neither waits nor raises: a
+        node that is gone has given it back.
+        """
+        self._released.append(token)
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._broken:
+                    self._socket.sendall(self._releases())
+            except OSError:
+                pass  # the next call tells
+            finally:
+                self._lock.release()
+
+    def _releases(self) -> bytes:
+        messages = bytearray()
+        while self._released:
+            messages += _HEAD.pack(9, _RELEASE) + struct.pack("<q", self._released.popleft())
+        return bytes(messages)
+
+    def describe(self, samples: list[int]) -> list[tuple[str, list[tuple[str, int]]]]:
+        """Of each sample, its key, and its parts' names and ends."""
+        body = struct.pack(f"<I{len(samples)}q", len(samples), *samples)
+        reply = self._call(_DESCRIBE, body, _DESCRIPTION) or b""
+        described = []
+        at = 0
+        for _ in samples:
+            key, at = _text(reply, at)
+            (count,) = struct.unpack_from("<i", reply, at)
+            at += 4
+            parts = []
+            for _ in range(count):
+                name, at = _text(reply, at)
+                (end,) = struct.unpack_from("<q", reply, at)
+                at += 8
+                parts.append((name, end))
+            described.append((key, parts))
+        return described
+
+    def state(self, rank: int, epoch: int, step: int) -> str:
+        return (self._call(_STATE, struct.pack("<iqq", rank, epoch, step), _TEXT) or b"").decode()
+
+    def stats(self) -> dict[str, int]:
+        lines = (self._call(_STATS, b"", _TEXT) or b"").decode().splitlines()
+        return {name: int(value) for name, _, value in (line.partition("=") for line in lines)}
+
+    @property
+    def is_broken(self) -> bool:
+        return self._broken
+
+    def close(self) -> None:
+        """Gives back all that this connection had."""
+        self._broken = True
+        self._socket.close()
+
+    def _pieces(self, reply: bytes) -> list[Piece]:
+        return [
+            Piece(self._process, *where, release=functools.partial(self._release, token))
+            for token, *where in _PIECE.iter_unpack(reply[4:])
+        ]
+
+    def _call(self, kind: int, body: bytes, expected: int) -> bytes | None:
+        with self._lock:
+            return self._call_alone(kind, body, expected)
+
+    def _call_alone(self, kind: int, body: bytes, expected: int) -> bytes | None:
+        if self._broken:
+            raise LostNodeError("the connection to the node was broken off")
+        try:
+            self._send(kind, body)
+            while True:
+                reply, content = self._receive()
+                if reply == expected:
+                    return content
+                if reply == _OVER:
+                    return None
+                if reply == _FAILED:
+                    raise failure(content[0], content[1:].decode())
+                if reply != _NOTICE:
+                    raise LostNodeError(f"the node answers with a message of kind {reply}")
+                _log.warning("%s", content.decode())
+        except Error as told:
+            if isinstance(told, LostNodeError):
+                self.close()
+            raise
+        except BaseException:
+            # Half a message may be under way: nothing more can be said here.
+            self.close()
+            raise
+
+    def _send(self, kind: int, body: bytes) -> None:
+        try:
+            self._socket.sendall(self._releases() + _HEAD.pack(len(body) + 1, kind) + body)
+        except OSError as lost:
+            self.close()
+            raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
+
+    def _receive(self) -> tuple[int, bytes]:
+        length, kind = _HEAD.unpack(self._exactly(_HEAD.size))
+        return kind, self._exactly(length - 1)
+
+    def _exactly(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            try:
+                part = self._socket.recv(min(count - len(received), 1 << 20))
+            except OSError as lost:
+                raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
+            if not part:
+                raise LostNodeError("the node is gone: it has closed the connection")
+            received += part
+        return bytes(received)
+
+
+def _text(body: bytes, at: int) -> tuple[str, int]:
+    (length,) = struct.unpack_from("<I", body, at)
+    return body[at + 4 : at + 4 + length].decode("utf-8", "surrogateescape"), at + 4 + length
+
+
+_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _close_inherited() -> None:
+    for connection in list(_connections):
+        connection.close()
+
+
+os.register_at_fork(after_in_child=_close_inherited)

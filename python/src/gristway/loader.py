@@ -1,0 +1,416 @@
+"""Batches for training, straight from a node."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from gristway import workers as pools
+from gristway.batch import Batch, Sample
+from gristway.collate import Collate, labels_array, uses_torch
+from gristway.errors import WrongCallError
+from gristway.source import Reading, Source
+from gristway.world import find_world
+
+_log = logging.getLogger("gristway")
+
+# A trainer that waits more than this share of its time is told so, once.
+_STALL_SHARE = 0.1
+_STALL_AFTER_SECONDS = 10.0
+
+
+class Loader:
+    """Feeds training from a dataset: each epoch delivers every sample once, in a random order that
+    the seed decides.
+
+        loader = gristway.Loader("imagenet.gw", batch_size=256, transform=decode, num_workers=8)
+        for epoch in range(90):
+            for images, labels in loader:
+                ...
+
+    Iterating is one epoch; the next iteration is the next epoch, also after a `break`. With a
+    `transform`, which gets a `Sample`, its results are collated as torch's `default_collate` does (or
+    by `collate_fn`). Without one, a batch is `(list of memoryviews, labels)`; the views are of shared
+    memory, which stays theirs for as long as they live.
+
+    The order depends on the dataset, `seed`, the epoch, `batch_size`, `memory`, `extent`, `policy`, the
+    number of ranks and `drop_last`; not on `num_workers`, the machine or timing.
+
+    Args:
+        path: the dataset's folder.
+        batch_size: samples that this rank gets at a step.
+        seed: of the order.
+        memory: for reading ahead, on this machine, shared by its ranks: a size such as "4GiB", or a
+            percentage of the dataset such as "10%".
+        transform: makes of a `Sample` what is trained with; must be picklable for worker processes
+            that are not forked.
+        collate_fn: makes a batch of a list of transformed samples, in the training process.
+        num_workers: that transform; each batch is shared by all of them. 0: the training process.
+        workers: "processes", or "threads" for transforms that leave the interpreter.
+        multiprocessing_context: "fork", "spawn" or "forkserver"; Python's default without it.
+        drop_last: leave out what does not fill a batch on every rank.
+        pin_memory: batches are copied to page-locked memory (torch).
+        prefetch_factor: batches that are transformed ahead, when there are workers.
+        persistent_workers: keep worker processes from one epoch to the next.
+        policy: how to read; see the documentation's page on policies.
+        extent: how much is read at once; "auto" suits the memory.
+        strict: raise at the first damaged sample, in place of going on without it.
+        rank, world_size: taken from torchrun's or Slurm's variables when not given.
+        node: the name of a node that `gristway serve` runs; a loader starts its own without it.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int = 256,
+        *,
+        seed: int = 0,
+        memory: str | int = "2GiB",
+        transform: Callable[[Sample], Any] | None = None,
+        collate_fn: Collate | None = None,
+        num_workers: int = 0,
+        workers: str = "processes",
+        multiprocessing_context: str | None = None,
+        drop_last: bool = False,
+        pin_memory: bool = False,
+        prefetch_factor: int = 2,
+        persistent_workers: bool = True,
+        policy: str = "redirect",
+        extent: str | int = "auto",
+        strict: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
+        node: str | None = None,
+    ) -> None:
+        if num_workers < 0 or prefetch_factor < 1:
+            raise WrongCallError("num_workers must be 0 or more, and prefetch_factor 1 or more")
+        if workers not in ("processes", "threads"):
+            raise WrongCallError(f"workers must be 'processes' or 'threads', not {workers!r}")
+        if collate_fn is not None and transform is None:
+            raise WrongCallError("collate_fn needs a transform: it gets what that returns")
+        if pin_memory and not uses_torch():
+            raise WrongCallError("pin_memory needs torch: import it first")
+        self._reading = Reading(
+            path=os.fspath(path),
+            mode="stream",
+            policy=policy,
+            memory=memory,
+            batch_size=batch_size,
+            seed=seed,
+            extent=extent,
+            tail="drop" if drop_last else "short",
+            strict=strict,
+        )
+        self._world = find_world(rank, world_size)
+        self._node = node
+        self._transform = transform
+        self._collate = collate_fn
+        self._num_workers = num_workers if transform is not None else 0
+        self._workers = workers
+        self._context = multiprocessing_context
+        self._pin_memory = pin_memory
+        self._prefetch = prefetch_factor
+        self._persistent = persistent_workers
+        self._pool: pools.Transformer | None = None
+        self._iterator: weakref.ref[_Epoch] | None = None
+        self._stall = Stall()
+        self._closed = False
+        self._open("")
+
+    def _open(self, state: str) -> None:
+        self._source = Source(
+            self._reading,
+            self._world,
+            node=self._node,
+            state=state,
+            batches=self._prefetch + 2,
+        )
+        welcome = self._source.welcome()
+        self._finalizer = weakref.finalize(self, Source.close, self._source)
+        self._rest_epoch = welcome.first_epoch
+        self._rest_steps = welcome.first_steps
+        self._steps = welcome.steps
+        # Where training is: the next batch that it has not received.
+        self._epoch = welcome.first_epoch
+        self._step = welcome.first_step
+        # Where the next iteration begins.
+        self._next = (self._epoch, self._step)
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch."""
+        return self._steps
+
+    @property
+    def dataset_size(self) -> int:
+        """Samples of the dataset."""
+        return self._source.welcome().samples
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next iteration is of."""
+        return self._next[0]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Has the next iteration be this epoch: from its beginning, or, if it is the epoch of a state
+        that was loaded, the rest of it."""
+        if epoch < 0:
+            raise WrongCallError(f"there is no epoch {epoch}")
+        if epoch != self._next[0]:
+            self._next = (epoch, 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._closed:
+            raise WrongCallError("the loader is closed")
+        running = self._iterator and self._iterator()
+        if running:
+            running.close()  # as with torch, there is one iteration at a time
+        epoch, step = self._next
+        self._epoch, self._step = epoch, step
+        self._next = (epoch + 1, 0)
+        iterator = _Epoch(self, epoch, step)
+        self._iterator = weakref.ref(iterator)
+        return iterator
+
+    def _transformer(self) -> pools.Transformer | None:
+        if self._transform is None:
+            return None
+        if self._pool is None:
+            if self._num_workers == 0:
+                self._pool = pools.InTrainer(self._transform, self._collate)
+            elif self._workers == "threads":
+                self._pool = pools.InThreads(self._transform, self._collate, self._num_workers)
+            else:
+                self._pool = pools.InProcesses(
+                    self._transform, self._collate, self._num_workers, self._context, self._source
+                )
+                weakref.finalize(self, self._pool.close)
+        return self._pool
+
+    def _end_epoch(self) -> None:
+        if not self._persistent:
+            self._end_workers()
+
+    def _end_workers(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _received(self, epoch: int, step: int) -> None:
+        self._epoch, self._step = epoch, step + 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training is: what it has received, not what was read ahead. The same on every rank;
+        it can be loaded with any number of workers, and into another number of ranks."""
+        return {"gristway": self._source.state(self._epoch, self._step)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where a state was taken: the next iteration is the rest of that epoch."""
+        if not isinstance(state, dict) or not isinstance(state.get("gristway"), str):
+            raise WrongCallError("this is not a state that Loader.state_dict has given")
+        running = self._iterator and self._iterator()
+        if running:
+            running.close()
+        self._end_workers()
+        self._finalizer.detach()
+        self._source.close()
+        self._open(state["gristway"])
+
+    def stats(self) -> dict[str, float]:
+        """What has been counted: batches, samples and bytes received; seconds in which training
+        waited for data and in all since the first batch, and their ratio, `stall_share`; and the
+        node's counters for all ranks of this machine."""
+        return {**self._stall.numbers(), **self._source.counters()}
+
+    def close(self) -> None:
+        """Ends workers and leaves the node. Views of batches stay valid."""
+        self._closed = True
+        running = self._iterator and self._iterator()
+        if running:
+            running.close()
+        self._end_workers()
+        self._finalizer()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Stall:
+    """How long training waits for data: the one number that matters."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._waited = 0.0
+        self._batches = 0
+        self._samples = 0
+        self._bytes = 0
+        self._warned = False
+
+    def count(self, waited: float, samples: int, data_bytes: int) -> None:
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now  # the first batch is waited for by everyone
+        else:
+            self._waited += waited
+        self._batches += 1
+        self._samples += samples
+        self._bytes += data_bytes
+        total = now - self._began
+        if not self._warned and total > _STALL_AFTER_SECONDS:
+            if self._waited > _STALL_SHARE * total:
+                self._warned = True
+                _log.warning(
+                    "training waits for data %.0f %% of the time: see loader.stats(); more"
+                    " num_workers help if transforms are slow, 'gristway read' tells what the"
+                    " storage gives",
+                    100 * self._waited / total,
+                )
+
+    def numbers(self) -> dict[str, float]:
+        total = 0.0 if self._began is None else time.monotonic() - self._began
+        return {
+            "received_batches": self._batches,
+            "received_samples": self._samples,
+            "received_bytes": self._bytes,
+            "seconds": total,
+            "stall_seconds": self._waited,
+            "stall_share": self._waited / total if total else 0.0,
+        }
+
+
+class _Epoch(Iterator[Any]):
+    """One iteration of a loader."""
+
+    def __init__(self, loader: Loader, epoch: int, step: int) -> None:
+        self._loader: Loader | None = loader
+        self._number = epoch
+        self._step = step
+        self._pool = loader._transformer()
+        self._ahead: _Ahead | None = None
+        if self._pool is not None and loader._num_workers > 0:
+            self._ahead = _Ahead(loader._source, self._pool, epoch, step, loader._prefetch)
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        if loader is None:
+            raise StopIteration
+        start = time.monotonic()
+        try:
+            batch, result = self._next(loader)
+        except BaseException:
+            self.close()
+            raise
+        if batch is None:
+            self.close()
+            raise StopIteration
+        loader._received(self._number, self._step)
+        self._step += 1
+        loader._stall.count(time.monotonic() - start, *batch)
+        return result
+
+    def _next(self, loader: Loader) -> tuple[tuple[int, int] | None, Any]:
+        if self._ahead is not None:
+            size, result = self._ahead.next()
+        else:
+            batch = loader._source.batch(self._number, self._step)
+            if batch is None:
+                return None, None
+            size = batch.size()
+            if self._pool is None:
+                result = (batch.data(), labels_array(batch.labels()))
+            else:
+                result = self._pool.submit(batch)()
+        if loader._pin_memory and size is not None:
+            from gristway import torch
+
+            result = torch.pin_memory(result)
+        return size, result
+
+    def close(self) -> None:
+        loader, self._loader = self._loader, None
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None
+        if loader is not None:
+            loader._end_epoch()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Ahead:
+    """Takes batches from the node and has them transformed, a few ahead of training."""
+
+    def __init__(
+        self, source: Source, pool: pools.Transformer, epoch: int, step: int, depth: int
+    ) -> None:
+        self._source = source
+        self._pool = pool
+        self._epoch = epoch
+        self._step = step
+        self._depth = depth
+        self._condition = threading.Condition()
+        self._ready: deque[tuple[tuple[int, int] | None, Callable[[], Any]]] = deque()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="gristway-ahead", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            with self._condition:
+                while len(self._ready) >= self._depth and not self._closed:
+                    self._condition.wait()
+                if self._closed:
+                    return
+            entry = self._take()
+            more = entry[0] is not None
+            with self._condition:
+                self._ready.append(entry)
+                self._condition.notify_all()
+            del entry
+
+    def _take(self) -> tuple[tuple[int, int] | None, Callable[[], Any]]:
+        try:
+            batch = self._source.batch(self._epoch, self._step)
+            self._step += 1
+            if batch is None:
+                return None, lambda: None
+            return batch.size(), self._pool.submit(batch)
+        except BaseException as wrong:
+            return None, _raising(wrong)
+
+    def next(self) -> tuple[tuple[int, int] | None, Any]:
+        with self._condition:
+            while not self._ready:
+                self._condition.wait()
+            size, result = self._ready.popleft()
+            self._condition.notify_all()
+        return size, result()
+
+    def close(self) -> None:
+        with self._condition:
+            self._closed = True
+            self._ready.clear()
+            self._condition.notify_all()
+
+
+def _raising(wrong: BaseException) -> Callable[[], Any]:
+    def result() -> Any:
+        raise wrong
+
+    return result

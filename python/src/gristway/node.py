@@ -1,0 +1,306 @@
+"""The node of a loader: found, or started by the first process that needs it, and started again
+when it dies.
+
+Nodes listen in a folder that only their user may enter. Nothing but the empty file of a socket can
+be left there by a kill, and the next start takes it away. A node ends with its last client.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from gristway import java
+from gristway.connection import Connection, Hello, Welcome
+from gristway.errors import LostNodeError, MachineError, WrongCallError
+
+_log = logging.getLogger("gristway")
+_Result = TypeVar("_Result")
+
+# A node that dies this often in this time will not do better the next time.
+_DEATHS = 3
+_QUICK_SECONDS = 60.0
+
+_MOST_SOCKET_PATH = 107
+
+_started: list[subprocess.Popen[bytes]] = []
+_occurrences: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a node is, for all processes that share it."""
+
+    socket: str
+    is_named: bool
+
+
+def address(hello: Hello, job: str, name: str | None) -> Address:
+    """The address of a loader's node: all ranks of a job that make the same loaders in the same
+    order on one machine get the same ones."""
+    if name is not None:
+        if not name or "/" in name or name.startswith("."):
+            raise WrongCallError(f"a node cannot have the name {name!r}")
+        return Address(_socket_path(f"named-{name}"), True)
+    digest = hashlib.sha256()
+    for part in (java.version(), job, hello.settings, hello.state):
+        digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
+    digest.update(hello.samples)
+    occurrence = _occurrences[digest.hexdigest()]
+    _occurrences[digest.hexdigest()] += 1
+    digest.update(str(occurrence).encode())
+    return Address(_socket_path(digest.hexdigest()[:16]), False)
+
+
+def _socket_path(name: str) -> str:
+    path = str(_runtime_folder() / f"{name}.sock")
+    if len(os.fsencode(path)) > _MOST_SOCKET_PATH:
+        raise MachineError(
+            f"the path of a socket may have {_MOST_SOCKET_PATH} bytes, and {path} has more: set"
+            " GRISTWAY_RUNTIME_DIR to a shorter folder"
+        )
+    return path
+
+
+def _runtime_folder() -> Path:
+    given = os.environ.get("GRISTWAY_RUNTIME_DIR")
+    users = os.environ.get("XDG_RUNTIME_DIR")
+    if given:
+        folder = Path(given).absolute()
+    elif users and os.path.isdir(users) and os.access(users, os.W_OK):
+        folder = Path(users) / "gristway"
+    else:
+        folder = Path(tempfile.gettempdir()) / f"gristway-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, parents=bool(given), exist_ok=True)
+        status = os.stat(folder, follow_symlinks=bool(given))
+    except OSError as failed:
+        raise MachineError(
+            f"cannot make the folder {folder}: {failed.strerror}; set GRISTWAY_RUNTIME_DIR to one that"
+            " you may write to"
+        ) from None
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise MachineError(
+            f"{folder} must be a folder of your own that nobody else may enter (chmod 700): remove"
+            " it, or set GRISTWAY_RUNTIME_DIR to another"
+        )
+    return folder
+
+
+class Client:
+    """This process's connections to a node. A call that finds the node dead starts it again and is
+    made once more: whatever is asked for is named, so the answer is the same.
+
+    Copies in other processes, forked or pickled, connect by themselves. Any thread may call.
+    """
+
+    def __init__(self, where: Address, hello: Hello) -> None:
+        self.where = where
+        self._hello = hello
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._feed: Connection | None = None
+        self._side: Connection | None = None
+        self._welcome: Welcome | None = None
+        self._deaths: list[float] = []
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"where": self.where, "hello": self._hello}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.where = state["where"]  # type: ignore[assignment]
+        self._hello = state["hello"]  # type: ignore[assignment]
+        self._begin()
+
+    def expect(self, batches: int) -> None:
+        """Says how many batches this process may have at once; before it first calls."""
+        self._hello = replace(self._hello, batches=batches)
+
+    @property
+    def hello(self) -> Hello:
+        return self._hello
+
+    def welcome(self) -> Welcome:
+        """What the node has said; connects if that has not been done."""
+        self.call(lambda connection: None)
+        assert self._welcome is not None
+        return self._welcome
+
+    def call(self, request: Callable[[Connection], _Result]) -> _Result:
+        """Makes a request for batches."""
+        return self._retried(request, lambda: self._connected_feed())
+
+    def ask(self, request: Callable[[Connection], _Result]) -> _Result:
+        """Makes any other request; never waits for one for batches."""
+        return self._retried(request, lambda: self._connected_side())
+
+    def _retried(
+        self, request: Callable[[Connection], _Result], connected: Callable[[], Connection]
+    ) -> _Result:
+        while True:
+            try:
+                return request(connected())
+            except LostNodeError as lost:
+                self._survive(lost)
+
+    def _survive(self, lost: LostNodeError) -> None:
+        """Returns if it makes sense to try again."""
+        if self.where.is_named:
+            raise lost
+        now = time.monotonic()
+        with self._lock:
+            self._deaths = [then for then in self._deaths if now - then < _QUICK_SECONDS] + [now]
+            if len(self._deaths) >= _DEATHS:
+                raise LostNodeError(
+                    f"the node of this loader has died {len(self._deaths)} times in"
+                    f" {now - self._deaths[0]:.0f} s{_last_words()}"
+                ) from lost
+        _log.warning("%s; it is started again", lost)
+
+    def _connected_feed(self) -> Connection:
+        with self._lock:
+            self._forget_parents()
+            if self._feed is None or self._feed.is_broken:
+                self._feed = self._connect(self._hello)
+            return self._feed
+
+    def _connected_side(self) -> Connection:
+        with self._lock:
+            self._forget_parents()
+            if self._side is None or self._side.is_broken:
+                self._side = self._connect(replace(self._hello, batches=0))
+            return self._side
+
+    def _forget_parents(self) -> None:
+        if self._process != os.getpid():
+            self._begin()
+
+    def _connect(self, hello: Hello) -> Connection:
+        connection = _find_or_start(self.where)
+        try:
+            self._welcome = connection.hello(java.version(), hello)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Leaves the node, which ends if nobody else uses it."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            for connection in (self._feed, self._side):
+                if connection is not None:
+                    connection.close()
+            self._feed = self._side = None
+        _reap()
+
+
+def _find_or_start(where: Address) -> Connection:
+    with contextlib.suppress(OSError):
+        return Connection(where.socket)
+    if where.is_named:
+        name = Path(where.socket).stem.removeprefix("named-")
+        raise MachineError(f"no node has the name '{name}': start it with 'gristway serve {name}'")
+    with _start_lock(Path(where.socket).parent):
+        # Another process may have started it while this one waited.
+        with contextlib.suppress(OSError):
+            return Connection(where.socket)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(where.socket)
+        _start(where.socket)
+        try:
+            return Connection(where.socket)
+        except OSError as gone:
+            raise LostNodeError(f"the node was gone as soon as it was there: {gone}") from None
+
+
+@contextlib.contextmanager
+def _start_lock(folder: Path) -> Iterator[None]:
+    """One start at a time. The lock is on the folder itself, so that no file is left."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _start(socket_path: str) -> None:
+    command = [*java.command(), "org.gristway.node.NodeMain", socket_path]
+    log = os.fdopen(os.memfd_create("gristway-node-log"), "w+b")
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            env=java.environment(),
+            # Ctrl-C is for the trainer; the node ends when that has.
+            start_new_session=True,
+        )
+    except OSError as failed:
+        raise MachineError(f"cannot start {command[0]}: {failed.strerror}") from None
+    assert process.stdout is not None
+    with process.stdout as said:
+        ready = said.readline()
+    if not ready.startswith(b"ready"):
+        process.wait()
+        raise MachineError(
+            f"the node could not be started{_last_line(log, said=ready)} (exit code"
+            f" {process.returncode})"
+        )
+    process.log = log  # type: ignore[attr-defined]
+    _started.append(process)
+
+
+def _last_line(log: object, said: bytes = b"") -> str:
+    with contextlib.suppress(OSError, ValueError):
+        log.seek(0)  # type: ignore[attr-defined]
+        lines = (said + log.read()).decode(errors="replace").strip().splitlines()  # type: ignore[attr-defined]
+        if lines:
+            return f": {lines[-1]}"
+    return ""
+
+
+def _last_words() -> str:
+    """What the node that this process has started last has complained about."""
+    for process in reversed(_started):
+        return _last_line(process.log)  # type: ignore[attr-defined]
+    return ""
+
+
+def _reap() -> None:
+    """Collects nodes that have ended, so that none stays behind as a zombie."""
+    for process in _started[:-1]:
+        if process.poll() is not None:
+            process.log.close()  # type: ignore[attr-defined]
+            _started.remove(process)
+    for process in _started:
+        process.poll()
+
+
+def _forget_started() -> None:
+    _started.clear()  # they are the parent's children
+
+
+if sys.platform == "linux":
+    os.register_at_fork(after_in_child=_forget_started)

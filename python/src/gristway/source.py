@@ -1,0 +1,159 @@
+"""The batches of one rank, as a node gives them."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from gristway.batch import Batch, Mappings, area_of
+from gristway.connection import Hello, Piece, Welcome
+from gristway.errors import LostNodeError, WrongCallError
+from gristway.node import Client, address
+from gristway.world import World
+
+_SIZE = re.compile(r"(\d{1,18})\s*(b|kib|mib|gib)?", re.IGNORECASE)
+_PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%")
+_SHIFTS = {"b": 0, "kib": 10, "mib": 20, "gib": 30}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a dataset is read. What decides about the order is all here, with the world."""
+
+    path: str
+    mode: str
+    policy: str
+    memory: str | int
+    batch_size: int
+    seed: int
+    extent: str | int
+    tail: str
+    strict: bool
+
+    def settings(self, world: World) -> str:
+        """As a node takes them."""
+        path = os.path.realpath(os.fspath(self.path))
+        if "\n" in path or "\r" in path:
+            raise WrongCallError("a dataset's path cannot have a line break in it")
+        if self.batch_size < 1:
+            raise WrongCallError(f"batch_size must be 1 or more, not {self.batch_size}")
+        values = {
+            "path": path,
+            "mode": self.mode,
+            "policy": self.policy,
+            "memory": _memory(self.memory),
+            "batch": self.batch_size,
+            "seed": self.seed,
+            "extent": 0 if self.extent == "auto" else _size(self.extent, "extent"),
+            "tail": self.tail,
+            "strict": "true" if self.strict else "false",
+            "ranks": world.size,
+            "ranks-here": world.ranks_here,
+        }
+        return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _memory(memory: str | int) -> str:
+    percent = _PERCENT.fullmatch(memory) if isinstance(memory, str) else None
+    return f"{percent.group(1)}%" if percent else str(_size(memory, "memory"))
+
+
+def _size(value: str | int, name: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or int(match.group(1)) == 0:
+        raise WrongCallError(
+            f"{name}={value!r} is not a size: write it in KiB, MiB or GiB, as in '64MiB', or in bytes"
+        )
+    return int(match.group(1)) << _SHIFTS[(match.group(2) or "b").lower()]
+
+
+class Source:
+    """Gives batches by their number, or by indices. Picklable; copies connect by themselves.
+
+    Any thread may call.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        world: World,
+        *,
+        node: str | None,
+        state: str = "",
+        samples: bytes = b"",
+        batches: int = 0,
+    ) -> None:
+        hello = Hello(
+            reading.settings(world), state, samples, rank=world.rank, batches=batches
+        )
+        self.world = world
+        self._client = Client(address(hello, world.job, node), hello)
+        self._mappings: Mappings | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"world": self.world, "client": self._client}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.world = state["world"]  # type: ignore[assignment]
+        self._client = state["client"]  # type: ignore[assignment]
+        self._mappings = None
+
+    def expect(self, batches: int) -> None:
+        """Says how many batches this process may have at once; before it first asks."""
+        self._client.expect(batches)
+
+    def welcome(self) -> Welcome:
+        return self._client.welcome()
+
+    def batch(self, epoch: int, step: int, workers: int = 1) -> Batch | None:
+        """The rank's batch of a step; None if the epoch has no such step."""
+        while True:
+            piece = self._client.call(
+                lambda connection: connection.batch(self.world.rank, epoch, step, workers)
+            )
+            if piece is None:
+                return None
+            try:
+                return self._opened(piece)
+            except LostNodeError:
+                continue  # it died between its answer and our look; asking again starts it
+
+    def ask(
+        self, epoch: int, start: int, batch_size: int, workers: int, indices: list[int]
+    ) -> list[Batch] | None:
+        """As many samples as indices, in one batch or more; None if not so many are left."""
+        while True:
+            pieces = self._client.call(
+                lambda connection: connection.ask(
+                    self.world.rank, epoch, start, batch_size, workers, indices
+                )
+            )
+            if pieces is None:
+                return None
+            try:
+                return [self._opened(piece) for piece in pieces]
+            except LostNodeError:
+                continue
+
+    def _opened(self, piece: Piece) -> Batch:
+        if self._mappings is None:
+            self._mappings = Mappings()
+        return Batch(
+            self._mappings, area_of(piece), piece.first, piece.count, self.describe, piece.release
+        )
+
+    def describe(self, samples: list[int]) -> list[tuple[str, list[tuple[str, int]]]]:
+        return self._client.ask(lambda connection: connection.describe(samples))
+
+    def state(self, epoch: int, step: int) -> str:
+        return self._client.ask(lambda connection: connection.state(self.world.rank, epoch, step))
+
+    def counters(self) -> dict[str, int]:
+        """What the node has counted for all ranks of this machine."""
+        return self._client.ask(lambda connection: connection.stats())
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,394 @@
+"""Datasets for torch.utils.data.DataLoader. The only module that imports torch."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
+
+from gristway.batch import Batch, Sample
+from gristway.errors import WrongCallError
+from gristway.ledger import Ledger
+from gristway.source import Reading, Source
+from gristway.workers import transform_one
+from gristway.world import find_world
+
+__all__ = ["MapDataset", "StreamDataset", "default_collate"]
+
+_ANY = -1
+_FIRST_REQUEST_SECONDS = 60.0
+
+
+class StreamDataset(IterableDataset[Any]):
+    """Whole batches for a DataLoader with `batch_size=None`; each epoch every sample once.
+
+        dataset = StreamDataset("imagenet.gw", batch_size=256, transform=decode)
+        for images, labels in DataLoader(dataset, batch_size=None, num_workers=8):
+            ...
+
+    Each iteration of the DataLoader is the next epoch; `set_epoch` chooses another. With a
+    `transform`, which gets a `gristway.Sample`, its results are collated as `default_collate` does, or by
+    `collate_fn`, in the worker. Without one, a batch is `(list of bytes, labels)`.
+
+    The order is the same for any number of workers and any way of starting them. `state_dict` and
+    `load_state_dict` are for torchdata's StatefulDataLoader. For the other arguments see
+    `gristway.Loader`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int = 256,
+        *,
+        transform: Callable[[Sample], Any] | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        seed: int = 0,
+        memory: str | int = "2GiB",
+        drop_last: bool = False,
+        policy: str = "redirect",
+        extent: str | int = "auto",
+        strict: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
+        node: str | None = None,
+    ) -> None:
+        if collate_fn is not None and transform is None:
+            raise WrongCallError("collate_fn needs a transform: it gets what that returns")
+        reading = Reading(
+            path=os.fspath(path),
+            mode="stream",
+            policy=policy,
+            memory=memory,
+            batch_size=batch_size,
+            seed=seed,
+            extent=extent,
+            tail="drop" if drop_last else "short",
+            strict=strict,
+        )
+        self._source = Source(reading, find_world(rank, world_size), node=node)
+        weakref.finalize(self, Source.close, self._source)
+        self._transform = transform
+        self._collate = collate_fn or default_collate
+        self._steps = self._source.welcome().steps
+        self._ledger = Ledger(0)
+        self._place: tuple[int, int] | None = None  # of this process: its next batch
+        self._resumes = False
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch."""
+        return self._steps
+
+    def set_epoch(self, epoch: int) -> None:
+        """Has the next iteration be this epoch, also in workers that persist."""
+        if epoch < 0:
+            raise WrongCallError(f"there is no epoch {epoch}")
+        self._ledger.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers, seed = _worker()
+        if self._resumes and self._place is not None:
+            epoch, step = self._place
+            self._resumes = False
+            self._ledger.begin(worker, workers, seed, epoch)
+        else:
+            epoch, step = self._ledger.begin(worker, workers, seed, None), worker
+        self._place = (epoch, step)
+        self._source.expect(1 if seed is not None else 2)
+        return self._batches(epoch, step, workers)
+
+    def _batches(self, epoch: int, step: int, workers: int) -> Iterator[Any]:
+        while True:
+            batch = self._source.batch(epoch, step, workers)
+            if batch is None:
+                return
+            step += workers
+            result = self._made(batch)
+            del batch  # its memory is not kept while the trainer has the result
+            # What is given out now counts as received when the next one is asked for.
+            self._place = (epoch, step)
+            yield result
+
+    def _made(self, batch: Batch) -> Any:
+        if self._transform is None:
+            return [bytes(data) for data in batch.data()], labels_tensor(batch.labels())
+        return self._collate([transform_one(self._transform, s) for s in batch.samples()])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process is. For StatefulDataLoader, which asks each worker for its own."""
+        if get_worker_info() is None and self._ledger.runs_in_workers:
+            raise WrongCallError(
+                "this dataset is read by the workers of a DataLoader, which does not tell how far they"
+                " are: use torchdata's StatefulDataLoader, or gristway.Loader, and their state_dict"
+            )
+        if self._place is None:
+            return {}
+        return {"epoch": self._place[0], "step": self._place[1], "workers": _worker()[1]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where a state was taken."""
+        if state:
+            workers = _worker()[1]
+            if state.get("workers") != workers:
+                raise WrongCallError(
+                    f"the state is of {state.get('workers')} workers and this is one of {workers}: keep"
+                    " num_workers, or use gristway.Loader, whose state fits any number"
+                )
+            self._place = (int(state["epoch"]), int(state["step"]))
+            self._resumes = True
+
+
+class MapDataset(Dataset[Any]):
+    """Samples by index, for a DataLoader with a sampler of its own.
+
+        dataset = MapDataset("imagenet.gw", transform=decode, redirect=True)
+        loader = DataLoader(dataset, batch_size=256, sampler=DistributedSampler(dataset), num_workers=8)
+
+    By default an index gets exactly its sample, at the price of a small read each. With
+    `redirect=True` you state that the sampler draws each of `indices` (all, if not given) once per
+    epoch; then an index only says *that* a sample is wanted, and any of those that was not given yet in
+    this epoch answers it, at the speed of sequential reads. Label and key are the given sample's own.
+    Call `set_epoch` before each epoch, as for DistributedSampler.
+
+    An item is `transform(sample)`, or `(bytes, label)` without a transform. An index always counts over
+    the whole dataset, so that Subset and samplers work as usual.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        transform: Callable[[Sample], Any] | None = None,
+        redirect: bool = False,
+        indices: Iterable[int] | None = None,
+        seed: int = 0,
+        memory: str | int = "2GiB",
+        policy: str = "redirect",
+        extent: str | int = "auto",
+        strict: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
+        node: str | None = None,
+    ) -> None:
+        if indices is not None and not redirect:
+            raise WrongCallError(
+                "indices are for redirect=True; without it each index gets its sample: use Subset"
+            )
+        reading = Reading(
+            path=os.fspath(path),
+            mode="redirect" if redirect else "exact",
+            policy=policy,
+            memory=memory,
+            batch_size=1,
+            seed=seed,
+            extent=extent,
+            tail="short",
+            strict=strict,
+        )
+        samples = b"" if indices is None else _bits(indices)
+        self._source = Source(reading, find_world(rank, world_size), node=node, samples=samples)
+        weakref.finalize(self, Source.close, self._source)
+        self._transform = transform
+        self._redirect = redirect
+        welcome = self._source.welcome()
+        self._size = welcome.samples
+        self._share = welcome.steps  # samples of this rank in an epoch
+        self._ledger = Ledger(0)
+        self._seen: tuple[int, int | None] | None = None  # the iteration that this process is in
+        self._epoch = 0
+        self._requests = 0  # of this process in this iteration
+        self._asked = 0  # samples of this process in this iteration
+        self._batch_size = 0
+        self._resumes = False
+
+    def __len__(self) -> int:
+        """Samples of the dataset."""
+        return self._size
+
+    def set_epoch(self, epoch: int) -> None:
+        """Has the following requests be of this epoch: all samples are there to be given again."""
+        if epoch < 0:
+            raise WrongCallError(f"there is no epoch {epoch}")
+        self._ledger.set_epoch(epoch)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        wanted = [self._checked(index) for index in indices]
+        if not wanted:
+            return []
+        self._source.expect(1)
+        if not self._redirect:
+            batches = self._source.ask(0, 0, len(wanted), 1, wanted) or []
+        else:
+            batches = self._redirected(wanted)
+        return [self._item(sample) for batch in batches for sample in batch.samples()]
+
+    def _checked(self, index: int) -> int:
+        number = int(index)
+        if number < 0:
+            number += self._size
+        if not 0 <= number < self._size:
+            raise IndexError(f"index {index} is outside a dataset of {self._size} samples")
+        return number
+
+    def _item(self, sample: Sample) -> Any:
+        if self._transform is None:
+            return bytes(sample.data), sample.label
+        return transform_one(self._transform, sample)
+
+    def _redirected(self, wanted: list[int]) -> list[Batch]:
+        worker, workers, seed = _worker()
+        iteration = (self._ledger.generation, seed)
+        if iteration != self._seen:
+            self._begin(iteration, worker, workers, seed)
+        start = self._start(len(wanted), worker, workers)
+        if start + len(wanted) > self._share and self._requests > 0:
+            # This epoch has not so many left, so this is the next one's first request.
+            self._begin(iteration, worker, workers, seed)
+            start = self._start(len(wanted), worker, workers)
+        batches = self._source.ask(self._epoch, start, self._batch_size, workers, wanted)
+        if batches is None:
+            raise WrongCallError(
+                f"{len(wanted)} samples are asked for at once, and rank {self._source.world.rank} has"
+                f" {self._share} in an epoch"
+            )
+        self._requests += 1
+        self._asked += len(wanted)
+        return batches
+
+    def _begin(
+        self, iteration: tuple[int, int | None], worker: int, workers: int, seed: int | None
+    ) -> None:
+        self._seen = iteration
+        if self._resumes:
+            self._resumes = False
+            self._ledger.begin(worker, workers, seed, self._epoch)
+            self._ledger.batch_size(self._batch_size)
+            return
+        self._epoch = self._ledger.begin(worker, workers, seed, None)
+        self._requests = 0
+        self._asked = 0
+        self._batch_size = 0
+
+    def _start(self, count: int, worker: int, workers: int) -> int:
+        """Where in this rank's order the answer to a request begins.
+
+        A DataLoader hands its batches to its workers in turn, so a worker knows the number of each of
+        its requests in the epoch; with the batch size, that makes the order the same for any number of
+        workers. Where batches differ in size, each request gets what comes next.
+        """
+        if workers == 1:
+            self._batch_size = self._batch_size or count
+            return self._asked
+        if self._batch_size == 0:
+            first = count if worker == 0 and self._requests == 0 else None
+            deadline = time.monotonic() + _FIRST_REQUEST_SECONDS
+            self._batch_size = self._ledger.batch_size(first)
+            while self._batch_size == 0 and time.monotonic() < deadline:
+                time.sleep(0.001)
+                self._batch_size = self._ledger.batch_size(None)
+        if count > self._batch_size:
+            self._batch_size = self._batch_size or count
+            return _ANY
+        return (self._requests * workers + worker) * self._batch_size
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process is. For StatefulDataLoader, which asks each worker for its own."""
+        if not self._redirect:
+            return {}
+        if get_worker_info() is None and self._ledger.runs_in_workers:
+            raise WrongCallError(
+                "this dataset is read by the workers of a DataLoader, which does not tell how far they"
+                " are: use torchdata's StatefulDataLoader and its state_dict"
+            )
+        return {
+            "epoch": self._epoch,
+            "requests": self._requests,
+            "asked": self._asked,
+            "batch_size": self._batch_size,
+            "workers": _worker()[1],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where a state was taken."""
+        if not state:
+            return
+        workers = _worker()[1]
+        if state.get("workers") != workers:
+            raise WrongCallError(
+                f"the state is of {state.get('workers')} workers and this is one of {workers}: keep"
+                " num_workers"
+            )
+        self._epoch = int(state["epoch"])
+        self._requests = int(state["requests"])
+        self._asked = int(state["asked"])
+        self._batch_size = int(state["batch_size"])
+        self._seen = None
+        self._resumes = True
+
+
+def _worker() -> tuple[int, int, int | None]:
+    """Which worker of how many this process is, and what their iteration has in common."""
+    info = get_worker_info()
+    return (0, 1, None) if info is None else (info.id, info.num_workers, info.seed - info.id)
+
+
+def _bits(indices: Iterable[int]) -> bytes:
+    numbers = torch.as_tensor(list(indices) if not isinstance(indices, torch.Tensor) else indices)
+    if numbers.numel() == 0:
+        raise WrongCallError("indices must name at least one sample")
+    numbers = numbers.to(torch.int64)
+    low, high = int(numbers.min()), int(numbers.max())
+    if low < 0:
+        raise WrongCallError(f"indices cannot have {low} among them")
+    flags = torch.zeros((high // 8 + 1) * 8, dtype=torch.uint8)
+    flags[numbers] = 1
+    if int(flags.sum()) != numbers.numel():
+        raise WrongCallError("indices name a sample twice")
+    weights = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8)
+    return bytes((flags.view(-1, 8) * weights).sum(dim=1, dtype=torch.uint8).numpy().tobytes())
+
+
+def labels_tensor(labels: list[int]) -> torch.Tensor:
+    return torch.tensor(labels, dtype=torch.int64)
+
+
+def from_array(values: Any) -> torch.Tensor:
+    return torch.from_numpy(values)
+
+
+def as_arrays(values: list[Any]) -> list[Any] | None:
+    """Tensors as arrays over the same memory; None if they are not all alike, or not plain."""
+    first = values[0]
+    if not isinstance(first, torch.Tensor):
+        return None
+    for value in values:
+        if (
+            not isinstance(value, torch.Tensor)
+            or value.shape != first.shape
+            or value.dtype != first.dtype
+            or value.device.type != "cpu"
+            or value.layout != torch.strided
+            or value.requires_grad
+            or value.dtype == torch.bfloat16
+        ):
+            return None
+    try:
+        return [value.numpy() for value in values]
+    except (TypeError, RuntimeError):
+        return None  # some kinds of tensor have no array
+
+
+def pin_memory(batch: Any) -> Any:
+    """A batch with its tensors in page-locked memory; as it is where there is no accelerator."""
+    if not torch.cuda.is_available():
+        return batch
+    from torch.utils.data._utils.pin_memory import pin_memory as pinned
+
+    return pinned(batch)

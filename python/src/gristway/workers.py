@@ -1,0 +1,345 @@
+"""Transforms the samples of a batch in several processes or threads at once.
+
+Each batch is cut into as many stretches as there are workers, so that a batch is ready sooner the
+more processors are put to it. What the workers return is joined in the batch's order, so the result
+does not depend on who was how fast.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+from gristway.batch import Area, Batch, Mappings
+from gristway.collate import Collate, default_collate, join, stack
+from gristway.errors import Error
+from gristway.source import Source
+
+Transform = Callable[[Any], Any]
+
+_log = logging.getLogger("gristway")
+
+# A transform that kills its process this often will do it again.
+_DEATHS = 3
+_QUICK_SECONDS = 60.0
+
+
+class Transformer(Protocol):
+    """Turns batches of samples into batches for training, a few at a time."""
+
+    def submit(self, batch: Batch) -> Callable[[], Any]:
+        """Begins with a batch; what is returned waits for the result."""
+
+    def close(self) -> None:
+        """Ends at once, with whatever is under way."""
+
+
+def transform_one(transform: Transform, sample: Any) -> Any:
+    """Transforms a sample; what goes wrong says which one it was."""
+    try:
+        return transform(sample)
+    except Exception as wrong:
+        note(wrong, sample.key)
+        raise
+
+
+def note(wrong: BaseException, key: str) -> None:
+    """Adds a sample's key to an exception that its transform has raised."""
+    text = f"gristway: in the transform of sample '{key}'"
+    if hasattr(wrong, "add_note"):
+        wrong.add_note(text)
+    else:  # Python 3.10 prints causes, and knows no notes
+        wrong.__cause__ = Error(text)
+
+
+class InTrainer:
+    """Transforms in the training process itself."""
+
+    def __init__(self, transform: Transform, collate_fn: Collate | None) -> None:
+        self._transform = transform
+        self._collate = collate_fn or default_collate
+
+    def submit(self, batch: Batch) -> Callable[[], Any]:
+        def result() -> Any:
+            return self._collate([transform_one(self._transform, s) for s in batch.samples()])
+
+        return result
+
+    def close(self) -> None:
+        pass
+
+
+class InThreads:
+    """Transforms in threads: right where the transform leaves the interpreter, as decoders do."""
+
+    def __init__(self, transform: Transform, collate_fn: Collate | None, workers: int) -> None:
+        self._transform = transform
+        self._collate = collate_fn or default_collate
+        self._workers = workers
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gristway-transform")
+
+    def submit(self, batch: Batch) -> Callable[[], Any]:
+        samples = list(batch.samples())
+        futures = [
+            self._threads.submit(self._run, samples[start:end])
+            for start, end in _stretches(len(samples), self._workers)
+        ]
+
+        def result() -> Any:
+            return self._collate([done for future in futures for done in future.result()])
+
+        return result
+
+    def _run(self, samples: list[Any]) -> list[Any]:
+        return [transform_one(self._transform, sample) for sample in samples]
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _stretches(count: int, parts: int) -> list[tuple[int, int]]:
+    cuts = [count * part // parts for part in range(parts + 1)]
+    return [(start, end) for start, end in zip(cuts, cuts[1:]) if start < end]
+
+
+class InProcesses:
+    """Transforms in processes, each of which maps the node's memory itself.
+
+    A worker that dies is replaced and its work done again, with a warning; one that dies again and
+    again is an error. Workers end with the trainer, however that ends.
+    """
+
+    def __init__(
+        self,
+        transform: Transform,
+        collate_fn: Collate | None,
+        workers: int,
+        context: str | None,
+        source: Source,
+    ) -> None:
+        self._transform = transform
+        self._collate = collate_fn
+        self._context = multiprocessing.get_context(context)
+        self._source = source
+        self._lock = threading.Lock()
+        self._deaths: list[float] = []
+        self._closed = False
+        self._workers = [_Worker(self, number) for number in range(workers)]
+
+    def submit(self, batch: Batch) -> Callable[[], Any]:
+        stretches = _stretches(len(batch), len(self._workers))
+        # The batch is kept until all of it is transformed: until then its memory is not reused.
+        futures = [
+            worker.submit(batch, start, end)
+            for worker, (start, end) in zip(self._workers, stretches)
+        ]
+
+        def result() -> Any:
+            parts = [future.result() for future in futures]
+            if self._collate is None:
+                return join(parts)
+            return self._collate([sample for part in parts for sample in part])
+
+        return result
+
+    def replaced(self, worker: _Worker, exit_code: int | None) -> bool:
+        """True if a worker that has died may be replaced."""
+        now = time.monotonic()
+        with self._lock:
+            self._deaths = [then for then in self._deaths if now - then < _QUICK_SECONDS] + [now]
+            again = len(self._deaths) < _DEATHS and not self._closed
+        if again:
+            _log.warning("%s; it is replaced and its work done again", died(worker.pid, exit_code))
+        return again
+
+    def close(self) -> None:
+        self._closed = True
+        for worker in self._workers:
+            worker.end()
+        for worker in self._workers:
+            worker.join()
+
+
+def died(pid: int | None, exit_code: int | None) -> str:
+    """What is known about a worker's end."""
+    how = f"with exit code {exit_code}"
+    if exit_code is not None and exit_code < 0:
+        try:
+            how = f"by {signal.Signals(-exit_code).name}"
+        except ValueError:
+            how = f"by signal {-exit_code}"
+        if exit_code == -signal.SIGKILL:
+            how += " (out of memory?)"
+    return f"worker process {pid} has died {how}"
+
+
+class _Worker:
+    """One process, and the thread of the trainer that talks to it."""
+
+    def __init__(self, pool: InProcesses, number: int) -> None:
+        self._pool = pool
+        self._number = number
+        self._condition = threading.Condition()
+        self._tasks: list[tuple[Batch, int, int, Future[Any]]] = []
+        self._ended = False
+        self._start()
+        self._thread = threading.Thread(
+            target=self._run, name=f"gristway-worker-{number}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def _start(self) -> None:
+        pool = self._pool
+        self._pipe, theirs = pool._context.Pipe()
+        self._process = pool._context.Process(  # type: ignore[attr-defined]
+            target=_work,
+            args=(theirs, os.getpid(), pool._transform, pool._collate is None, pool._source),
+            name=f"gristway-worker-{self._number}",
+            daemon=True,
+        )
+        self._process.start()
+        theirs.close()
+
+    def submit(self, batch: Batch, start: int, end: int) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._condition:
+            self._tasks.append((batch, start, end, future))
+            self._condition.notify()
+        return future
+
+    def end(self) -> None:
+        with self._condition:
+            self._ended = True
+            self._condition.notify()
+        self._process.kill()
+
+    def join(self) -> None:
+        self._thread.join()
+        self._process.join()
+        self._pipe.close()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                while not self._tasks and not self._ended:
+                    self._condition.wait()
+                if self._ended:
+                    tasks, self._tasks = self._tasks, []
+                    for _, _, _, future in tasks:
+                        future.cancel()
+                    return
+                batch, start, end, future = self._tasks.pop(0)
+            self._do(batch, start, end, future)
+            del batch, future
+
+    def _do(self, batch: Batch, start: int, end: int, future: Future[Any]) -> None:
+        while True:
+            try:
+                self._pipe.send((batch.area, batch.first + start, end - start))
+                done, outcome = pickle.loads(self._pipe.recv_bytes())
+                break
+            except (EOFError, OSError):
+                self._process.join()
+                if self._ended:
+                    future.cancel()
+                    return
+                if not self._pool.replaced(self, self._process.exitcode):
+                    future.set_exception(
+                        Error(f"{died(self.pid, self._process.exitcode)}, and others before it")
+                    )
+                    return
+                self._pipe.close()
+                self._start()
+            except BaseException as wrong:
+                future.set_exception(wrong)
+                return
+        if done:
+            future.set_result(outcome)
+        else:
+            future.set_exception(_rebuilt(*outcome))
+
+
+def _rebuilt(pickled: bytes | None, text: str, key: str) -> BaseException:
+    """An exception of a transform as it was in its worker, with the trace from there."""
+    wrong: BaseException | None = None
+    if pickled is not None:
+        try:
+            wrong = pickle.loads(pickled)
+        except Exception:
+            pass  # some exceptions cannot be made from what they were pickled as
+    if not isinstance(wrong, BaseException):
+        wrong = RuntimeError(text.strip().splitlines()[-1])
+    note(wrong, key)
+    if hasattr(wrong, "add_note"):
+        wrong.add_note(f"gristway: in a worker process:\n{text}")
+    return wrong
+
+
+def _work(
+    pipe: multiprocessing.connection.Connection,
+    trainer: int,
+    transform: Transform,
+    stacks: bool,
+    source: Source,
+) -> None:
+    """What a worker process does."""
+    # Ctrl-C reaches the whole terminal; the trainer ends its workers itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    mappings = Mappings()
+    while True:
+        while not pipe.poll(5.0):
+            if os.getppid() != trainer and multiprocessing.get_start_method(True) != "forkserver":
+                return
+        try:
+            area, first, count = pipe.recv()
+        except (EOFError, OSError):
+            return
+        reply = _transformed(mappings, area, first, count, transform, stacks, source)
+        try:
+            pipe.send_bytes(reply)
+        except OSError:
+            return
+
+
+def _transformed(
+    mappings: Mappings,
+    area: Area,
+    first: int,
+    count: int,
+    transform: Transform,
+    stacks: bool,
+    source: Source,
+) -> bytes:
+    key = "?"
+    try:
+        batch = Batch(mappings, area, first, count, source.describe, None)
+        results = []
+        for sample in batch.samples():
+            try:
+                results.append(transform(sample))
+            except Exception:
+                key = sample.key
+                raise
+        return pickle.dumps((True, stack(results) if stacks else results), protocol=5)
+    except Exception as wrong:
+        text = traceback.format_exc()
+        try:
+            pickled = pickle.dumps(wrong)
+        except Exception:
+            pickled = None
+        return pickle.dumps((False, (pickled, text, key)))

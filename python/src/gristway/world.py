@@ -1,0 +1,77 @@
+"""Which of a job's training processes this one is, from what its launcher has set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from gristway.errors import WrongCallError
+
+
+@dataclass(frozen=True)
+class World:
+    """A job's ranks. `job` names the job, and differs between jobs and between their restarts."""
+
+    rank: int
+    size: int
+    ranks_here: int
+    job: str
+
+
+def find_world(rank: int | None, world_size: int | None) -> World:
+    """The world as given, or as torchrun or Slurm have it, or one process alone."""
+    if (rank is None) != (world_size is None):
+        raise WrongCallError("give both rank and world_size, or neither")
+    found = _torchrun() or _slurm() or World(0, 1, 1, f"process-{os.getpid()}")
+    if rank is None or world_size is None:
+        return found
+    if not 0 <= rank < world_size:
+        raise WrongCallError(f"there is no rank {rank} in a world of {world_size}")
+    if world_size == found.size:
+        return World(rank, world_size, found.ranks_here, found.job)
+    # Ranks of a world of the caller's own share nothing that we know of: each has its own node.
+    return World(rank, world_size, 1, f"{found.job}-process-{os.getpid()}")
+
+
+def _torchrun() -> World | None:
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        return None
+    size = _number("WORLD_SIZE")
+    job = "-".join(
+        os.environ.get(name, "")
+        for name in (
+            "TORCHELASTIC_RUN_ID",
+            "TORCHELASTIC_RESTART_COUNT",
+            "MASTER_ADDR",
+            "MASTER_PORT",
+        )
+    )
+    return World(_number("RANK"), size, _number("LOCAL_WORLD_SIZE", size), f"torchrun-{job}")
+
+
+def _slurm() -> World | None:
+    if "SLURM_PROCID" not in os.environ or "SLURM_NTASKS" not in os.environ:
+        return None
+    size = _number("SLURM_NTASKS")
+    if size > 1 and "SLURM_STEP_ID" not in os.environ:
+        return None  # the batch script itself, not a task of srun
+    tasks = os.environ.get("SLURM_STEP_TASKS_PER_NODE", os.environ.get("SLURM_TASKS_PER_NODE", ""))
+    # Such as "8(x4)" or "8": the first node's count. Nodes with fewer ranks use less memory.
+    here = tasks.split(",")[0].split("(")[0]
+    job = "-".join(
+        os.environ.get(name, "")
+        for name in ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
+    )
+    return World(
+        _number("SLURM_PROCID"), size, int(here) if here.isdigit() else size, f"slurm-{job}"
+    )
+
+
+def _number(name: str, otherwise: int | None = None) -> int:
+    text = os.environ.get(name)
+    if text is None and otherwise is not None:
+        return otherwise
+    try:
+        return int(text or "")
+    except ValueError:
+        raise WrongCallError(f"the environment variable {name} is {text!r}, not a number") from None
