@@ -101,7 +101,9 @@ def join(stacks: Sequence[Any]) -> Any:
 def _joined_leaf(stacks: Sequence[Stack]) -> Any:
     first = stacks[0]
     same = all(
-        s.is_array and first.is_array and s.values.dtype == first.values.dtype
+        s.is_array
+        and first.is_array
+        and s.values.dtype == first.values.dtype
         and s.values.shape[1:] == first.values.shape[1:]
         for s in stacks
     )

@@ -114,9 +114,7 @@ class Connection:
         indices: list[int],
     ) -> list[Piece] | None:
         """As many samples as indices; None if the epoch has not so many left."""
-        head = struct.pack(
-            "<iqqiiI", rank, epoch, start, batch_size, workers, len(indices)
-        )
+        head = struct.pack("<iqqiiI", rank, epoch, start, batch_size, workers, len(indices))
         try:
             numbers = struct.pack(f"<{len(indices)}q", *indices)
         except struct.error:
@@ -183,8 +181,19 @@ class Connection:
 
     def _pieces(self, reply: bytes) -> list[Piece]:
         return [
-            Piece(self._process, *where, release=functools.partial(self._release, token))
-            for token, *where in _PIECE.iter_unpack(reply[4:])
+            Piece(
+                self._process,
+                descriptor,
+                serial,
+                offset,
+                size,
+                first,
+                count,
+                functools.partial(self._release, token),
+            )
+            for token, descriptor, serial, offset, size, first, count in _PIECE.iter_unpack(
+                reply[4:]
+            )
         ]
 
     def _call(self, kind: int, body: bytes, expected: int) -> bytes | None:

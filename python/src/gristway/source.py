@@ -86,9 +86,7 @@ class Source:
         samples: bytes = b"",
         batches: int = 0,
     ) -> None:
-        hello = Hello(
-            reading.settings(world), state, samples, rank=world.rank, batches=batches
-        )
+        hello = Hello(reading.settings(world), state, samples, rank=world.rank, batches=batches)
         self.world = world
         self._client = Client(address(hello, world.job, node), hello)
         self._mappings: Mappings | None = None

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, IterableDataset, default_collate, get_work
 from gristway.batch import Batch, Sample
 from gristway.errors import WrongCallError
 from gristway.ledger import Ledger
+from gristway.shipment import Shipment
 from gristway.source import Reading, Source
 from gristway.workers import transform_one
 from gristway.world import find_world
@@ -98,7 +99,8 @@ class StreamDataset(IterableDataset[Any]):
         else:
             epoch, step = self._ledger.begin(worker, workers, seed, None), worker
         self._place = (epoch, step)
-        self._source.expect(1 if seed is not None else 2)
+        # One that is worked on, and two that are on their way to the trainer.
+        self._source.expect(3)
         return self._batches(epoch, step, workers)
 
     def _batches(self, epoch: int, step: int, workers: int) -> Iterator[Any]:
@@ -115,7 +117,10 @@ class StreamDataset(IterableDataset[Any]):
 
     def _made(self, batch: Batch) -> Any:
         if self._transform is None:
-            return [bytes(data) for data in batch.data()], labels_tensor(batch.labels())
+            views = batch.data()
+            in_worker = get_worker_info() is not None
+            data = Shipment(views) if in_worker else [bytes(view) for view in views]
+            return data, labels_tensor(batch.labels())
         return self._collate([transform_one(self._transform, s) for s in batch.samples()])
 
     def state_dict(self) -> dict[str, Any]:
@@ -391,4 +396,4 @@ def pin_memory(batch: Any) -> Any:
         return batch
     from torch.utils.data._utils.pin_memory import pin_memory as pinned
 
-    return pinned(batch)
+    return pinned(batch)  # type: ignore[no-untyped-call]

@@ -200,7 +200,8 @@ class _Worker:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid
+        pid: int | None = self._process.pid
+        return pid
 
     def _start(self) -> None:
         pool = self._pool
