@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from gristway import workers as pools
-from gristway.batch import Batch, Sample
+from gristway.batch import Sample
 from gristway.collate import Collate, labels_array, uses_torch
 from gristway.errors import WrongCallError
 from gristway.source import Reading, Source
