@@ -25,6 +25,8 @@ _log = logging.getLogger("gristway")
 _STALL_SHARE = 0.1
 _STALL_AFTER_SECONDS = 10.0
 
+_NODE_ENDS_SECONDS = 0.5
+
 
 class Loader:
     """Feeds training from a dataset: each epoch delivers every sample once, in a random order that
@@ -219,7 +221,7 @@ class Loader:
             running.close()
         self._end_workers()
         self._finalizer.detach()
-        self._source.close()
+        self._source.close(_NODE_ENDS_SECONDS)
         self._open(state["gristway"])
 
     def stats(self) -> dict[str, float]:
@@ -235,7 +237,8 @@ class Loader:
         if running:
             running.close()
         self._end_workers()
-        self._finalizer()
+        if self._finalizer.detach():
+            self._source.close(_NODE_ENDS_SECONDS)
 
     def __enter__(self) -> Loader:
         return self

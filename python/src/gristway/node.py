@@ -201,8 +201,8 @@ class Client:
             raise
         return connection
 
-    def close(self) -> None:
-        """Leaves the node, which ends if nobody else uses it."""
+    def close(self, patience: float = 0.0) -> None:
+        """Leaves the node, which ends if nobody else uses it; it is waited for a little."""
         if self._process != os.getpid():
             return
         with self._lock:
@@ -210,7 +210,7 @@ class Client:
                 if connection is not None:
                     connection.close()
             self._feed = self._side = None
-        _reap()
+        _reap(patience)
 
 
 def _find_or_start(where: Address) -> Connection:
@@ -244,6 +244,7 @@ def _start_lock(folder: Path) -> Iterator[None]:
 
 
 def _start(socket_path: str) -> None:
+    _reap(0.0)
     command = [*java.command(), "org.gristway.node.NodeMain", socket_path]
     log = os.fdopen(os.memfd_create("gristway-node-log"), "w+b")
     try:
@@ -288,14 +289,17 @@ def _last_words() -> str:
     return ""
 
 
-def _reap() -> None:
+def _reap(patience: float) -> None:
     """Collects nodes that have ended, so that none stays behind as a zombie."""
-    for process in _started[:-1]:
-        if process.poll() is not None:
+    deadline = time.monotonic() + patience
+    while True:
+        ended = [process for process in _started if process.poll() is not None]
+        for process in ended:
             process.log.close()  # type: ignore[attr-defined]
             _started.remove(process)
-    for process in _started:
-        process.poll()
+        if ended or not _started or time.monotonic() > deadline:
+            return
+        time.sleep(0.005)
 
 
 def _forget_started() -> None:

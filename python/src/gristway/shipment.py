@@ -1,21 +1,139 @@
-"""A batch's data on its way out of a DataLoader's worker, through shared memory.
+"""Bytes on their way from a worker process to its trainer, through shared memory.
 
-A DataLoader sends what its workers make through a pipe, a few times more slowly than memory is
-copied. A `Shipment` is a batch's data in the worker; when multiprocessing pickles it, the bytes go into
-memory of the worker's that the trainer maps, and what the trainer gets is a plain list of bytes. That
-memory has no name and goes with the worker; it is used again as soon as it has been read.
+Pipes carry bytes a few times more slowly than memory is copied. So a worker puts them into memory of
+its own that the trainer maps, and only says where. That memory has no name and goes with the worker; it
+is used again as soon as it has been read.
+
+A `Shipment` is a batch's data in a DataLoader's worker, which takes this way when multiprocessing
+pickles it; what the trainer gets is a plain list of bytes.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 _HEADER_BYTES = 64
 _MOST_MAPPED = 64
+
+
+class Ticket(NamedTuple):
+    """Where some bytes are: pieces of these lengths, one behind the other."""
+
+    sender: bytes  # tells a process from others that had its number before
+    process: int
+    descriptor: int
+    size: int
+    lengths: list[int]
+
+
+class _Slot:
+    """A stretch of shared memory for one shipment at a time. Its first byte is 1 when it is free."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.descriptor = os.memfd_create("gristway-shipment")
+        os.ftruncate(self.descriptor, size)
+        self.memory = mmap.mmap(self.descriptor, size)
+        self.memory[0] = 1
+
+    def is_free(self) -> bool:
+        return self.memory[0] == 1
+
+    def close(self) -> None:
+        self.memory.close()
+        os.close(self.descriptor)
+
+
+class _Outbox:
+    """The slots of this process. There are as many as were ever unread at once."""
+
+    def __init__(self) -> None:
+        self._sender = os.urandom(16)
+        self._slots: list[_Slot] = []
+        self._lock = threading.Lock()
+
+    def send(self, pieces: Sequence[memoryview]) -> Ticket:
+        lengths = [piece.nbytes for piece in pieces]
+        with self._lock:
+            slot = self._slot(_HEADER_BYTES + sum(lengths))
+            slot.memory[0] = 0
+        at = _HEADER_BYTES
+        for piece, length in zip(pieces, lengths):
+            slot.memory[at : at + length] = piece
+            at += length
+        return Ticket(self._sender, os.getpid(), slot.descriptor, slot.size, lengths)
+
+    def _slot(self, size: int) -> _Slot:
+        for slot in list(self._slots):
+            if slot.is_free():
+                if slot.size >= size:
+                    return slot
+                self._slots.remove(slot)
+                slot.close()
+        pages = (size + size // 8) // mmap.PAGESIZE + 1
+        slot = _Slot(pages * mmap.PAGESIZE)
+        self._slots.append(slot)
+        return slot
+
+
+_outbox: _Outbox | None = None
+_mapped: OrderedDict[tuple[bytes, int, int], mmap.mmap] = OrderedDict()
+_mapped_lock = threading.Lock()
+
+
+def _forget_parents() -> None:
+    global _outbox, _mapped_lock
+    _outbox = None
+    _mapped.clear()
+    _mapped_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_parents)
+
+
+def send(pieces: Sequence[memoryview]) -> Ticket:
+    """Puts bytes where another process of this user can fetch them, once, while this one lives."""
+    global _outbox
+    if _outbox is None:
+        _outbox = _Outbox()
+    return _outbox.send(pieces)
+
+
+def fetch(ticket: Ticket, kind: type[Any] = bytes) -> list[Any]:
+    """Copies of the pieces that were sent, as bytes or another kind."""
+    memory = _mapping(ticket)
+    view = memoryview(memory)
+    fetched = []
+    at = _HEADER_BYTES
+    for length in ticket.lengths:
+        fetched.append(kind(view[at : at + length]))
+        at += length
+    memory[0] = 1
+    return fetched
+
+
+def _mapping(ticket: Ticket) -> mmap.mmap:
+    key = (ticket.sender, ticket.descriptor, ticket.size)
+    with _mapped_lock:
+        known = _mapped.get(key)
+        if known is not None:
+            _mapped.move_to_end(key)
+            return known
+        opened = os.open(f"/proc/{ticket.process}/fd/{ticket.descriptor}", os.O_RDWR)
+        try:
+            mapped = mmap.mmap(opened, ticket.size)
+        finally:
+            os.close(opened)
+        _mapped[key] = mapped
+        while len(_mapped) > _MOST_MAPPED:
+            _mapped.popitem(last=False)
+        return mapped
 
 
 class Shipment:
@@ -51,89 +169,8 @@ class Shipment:
         return list, (list(self),)
 
 
-class _Slot:
-    """A stretch of shared memory for one list at a time."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.descriptor = os.memfd_create("gristway-shipment")
-        os.ftruncate(self.descriptor, size)
-        self.memory = mmap.mmap(self.descriptor, size)
-        self.memory[0] = 1
-
-    def is_free(self) -> bool:
-        return self.memory[0] == 1
-
-    def close(self) -> None:
-        self.memory.close()
-        os.close(self.descriptor)
-
-
-_slots: list[_Slot] = []
-_identity = b""
-_mapped: dict[tuple[bytes, int], mmap.mmap] = {}
-
-
-def _forget() -> None:
-    global _identity
-    _slots.clear()
-    _mapped.clear()
-    _identity = b""
-
-
-os.register_at_fork(after_in_child=_forget)
-
-
-def _slot(size: int) -> _Slot:
-    """Memory for a list: some that was read and is large enough, or else new."""
-    global _identity
-    if not _identity:
-        _identity = os.urandom(16)  # process ids come again
-    for slot in list(_slots):
-        if slot.is_free():
-            if slot.size >= size:
-                return slot
-            _slots.remove(slot)
-            slot.close()
-    slot = _Slot(size + size // 8 & -mmap.PAGESIZE | mmap.PAGESIZE - 1)
-    _slots.append(slot)
-    return slot
-
-
 def _reduce(shipment: Shipment) -> tuple[Any, ...]:
-    views = shipment._views
-    lengths = [len(view) for view in views]
-    slot = _slot(_HEADER_BYTES + sum(lengths))
-    memory = slot.memory
-    at = _HEADER_BYTES
-    for view, length in zip(views, lengths):
-        memory[at : at + length] = view
-        at += length
-    memory[0] = 0
-    return _receive, (_identity, os.getpid(), slot.descriptor, slot.size, lengths)
-
-
-def _receive(
-    identity: bytes, process: int, descriptor: int, size: int, lengths: list[int]
-) -> list[bytes]:
-    memory = _mapped.get((identity, descriptor))
-    if memory is None or len(memory) != size:
-        while len(_mapped) >= _MOST_MAPPED:
-            _mapped.pop(next(iter(_mapped)))
-        opened = os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR)
-        try:
-            memory = mmap.mmap(opened, size)
-        finally:
-            os.close(opened)
-        _mapped[(identity, descriptor)] = memory
-    view = memoryview(memory)
-    received = []
-    at = _HEADER_BYTES
-    for length in lengths:
-        received.append(bytes(view[at : at + length]))
-        at += length
-    memory[0] = 1
-    return received
+    return fetch, (send(shipment._views),)
 
 
 ForkingPickler.register(Shipment, _reduce)

@@ -153,5 +153,5 @@ class Source:
         """What the node has counted for all ranks of this machine."""
         return self._client.ask(lambda connection: connection.stats())
 
-    def close(self) -> None:
-        self._client.close()
+    def close(self, patience: float = 0.0) -> None:
+        self._client.close(patience)

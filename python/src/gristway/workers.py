@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
+from gristway import shipment
 from gristway.batch import Area, Batch, Mappings
 from gristway.collate import Collate, default_collate, join, stack
 from gristway.errors import Error
@@ -251,7 +252,7 @@ class _Worker:
         while True:
             try:
                 self._pipe.send((batch.area, batch.first + start, end - start))
-                done, outcome = pickle.loads(self._pipe.recv_bytes())
+                done, outcome = _unpacked(self._pipe.recv_bytes())
                 break
             except (EOFError, OSError):
                 self._process.join()
@@ -272,6 +273,21 @@ class _Worker:
             future.set_result(outcome)
         else:
             future.set_exception(_rebuilt(*outcome))
+
+
+def _packed(done: bool, outcome: Any) -> bytes:
+    """What a worker says: what is large in it goes through shared memory."""
+    buffers: list[pickle.PickleBuffer] = []
+    body = pickle.dumps((done, outcome), protocol=5, buffer_callback=buffers.append)
+    ticket = shipment.send([buffer.raw() for buffer in buffers]) if buffers else None
+    return pickle.dumps((body, ticket))
+
+
+def _unpacked(message: bytes) -> tuple[bool, Any]:
+    body, ticket = pickle.loads(message)
+    buffers = [] if ticket is None else shipment.fetch(ticket, bytearray)
+    done, outcome = pickle.loads(body, buffers=buffers)
+    return done, outcome
 
 
 def _rebuilt(pickled: bytes | None, text: str, key: str) -> BaseException:
@@ -336,11 +352,11 @@ def _transformed(
             except Exception:
                 key = sample.key
                 raise
-        return pickle.dumps((True, stack(results) if stacks else results), protocol=5)
+        return _packed(True, stack(results) if stacks else results)
     except Exception as wrong:
         text = traceback.format_exc()
         try:
             pickled = pickle.dumps(wrong)
         except Exception:
             pickled = None
-        return pickle.dumps((False, (pickled, text, key)))
+        return _packed(False, (pickled, text, key))

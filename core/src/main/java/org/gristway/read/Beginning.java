@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param state of the run that it goes on with, or null for a new run
  * @param place in that run, or null for where the state was taken
  * @param samples to deliver, or null for all of the dataset
- * @param stepsAtOnce how many steps of the plan make a batch; fewer are left at an epoch's end
+ * @param stepsAtOnce how many steps of the plan make a batch, fewer at an epoch's end; 0 if that is
+ *     told with {@link Loader#start}, and nothing is read until then
  */
 public record Beginning(
     @Nullable ReadState state,

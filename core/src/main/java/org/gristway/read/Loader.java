@@ -44,7 +44,8 @@ public final class Loader implements AutoCloseable {
   private final LoaderOptions options;
   private final Run run;
   private final ExtentCuts cuts;
-  private final int stepsAtOnce;
+  private volatile int stepsAtOnce;
+  private final boolean hasBatches;
   private final Engine engine;
   private final List<Rank> ranks = new ArrayList<>(); // of this machine
   private boolean closed;
@@ -110,8 +111,13 @@ public final class Loader implements AutoCloseable {
             options.ranks(),
             Handover.AREAS_AHEAD,
             notices);
+    // With no batches at all, a lane would look for the next one for ever.
+    this.hasBatches = inputs.shares().steps() > 0 && run.firstEpoch() < options.epochs();
     try {
-      start(inputs.shares().steps() > 0);
+      makeLanes();
+      if (stepsAtOnce > 0) {
+        start(stepsAtOnce);
+      }
     } catch (Throwable thrown) {
       close();
       throw thrown;
@@ -128,14 +134,18 @@ public final class Loader implements AutoCloseable {
     return place == null ? run : run.from(place.epoch(), place.step());
   }
 
-  private void start(boolean hasBatches) {
+  private void makeLanes() {
     int first = options.world().firstRank();
     for (int lane = 0; lane < options.ranks(); lane++) {
       ranks.add(new Rank(lane, engine.executor(lane, run.lane(first + lane)), engine.areas(lane)));
     }
+  }
+
+  /** Begins to read, for a loader that was opened without; so many steps make a batch. */
+  public void start(int steps) {
+    stepsAtOnce = steps;
     for (Rank rank : ranks) {
-      // With no batches at all, a lane would look for the next one for ever.
-      if (hasBatches && run.firstEpoch() < options.epochs()) {
+      if (hasBatches) {
         rank.thread.start();
       } else {
         rank.areas.queue().end(null);

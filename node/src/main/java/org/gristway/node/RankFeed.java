@@ -34,6 +34,12 @@ final class RankFeed implements AutoCloseable {
   /** In place of a step: whichever come next. */
   static final long ANY = -1;
 
+  /** In place of the steps of a batch: nothing is read until they are known. */
+  private static final int UNKNOWN = 0;
+
+  /** In place of the steps of a batch: the loader could not be opened anew. */
+  private static final int NOT_OPEN = -1;
+
   /** Batches that are built to no end rather than beginning anew. */
   private static final int WORTH_SKIPPING = 16;
 
@@ -62,12 +68,13 @@ final class RankFeed implements AutoCloseable {
     this.rank = rank;
     this.settings = settings;
     this.notices = notices;
-    this.unit = 1;
-    this.loader = open(null);
+    // Who asks by index tells the size of batches with the first request.
+    this.unit = settings.mode() == Settings.Mode.REDIRECT ? UNKNOWN : 1;
+    this.loader = open(null, unit);
     begin();
   }
 
-  private Loader open(Beginning.@Nullable Place place) {
+  private Loader open(Beginning.@Nullable Place place, int steps) {
     Dataset dataset = Dataset.open(settings.path());
     LoaderOptions options;
     SampleSet samples;
@@ -78,7 +85,7 @@ final class RankFeed implements AutoCloseable {
       dataset.close();
       throw refused;
     }
-    Beginning beginning = new Beginning(settings.state(), place, samples, unit);
+    Beginning beginning = new Beginning(settings.state(), place, samples, steps);
     return Loader.open(dataset, options, beginning, notices);
   }
 
@@ -205,6 +212,10 @@ final class RankFeed implements AutoCloseable {
 
   /** Sees to it that a step of an epoch is held, or among the next of the loader. */
   private void goTo(long ofEpoch, long start, int atOnce, int workers) throws InterruptedException {
+    if (unit == UNKNOWN && ofEpoch == epoch && frontier == 0) {
+      unit = atOnce;
+      loader.start(atOnce);
+    }
     while (taking && !isNear(ofEpoch, start, atOnce, workers)) {
       changed.await();
     }
@@ -252,8 +263,9 @@ final class RankFeed implements AutoCloseable {
       counted.merge(counter, loader.counter(counter), Long::sum);
     }
     loader.retire(); // before the next is opened: there may not be memory for both
+    unit = NOT_OPEN; // if this fails, the next request tries again
+    loader = open(new Beginning.Place(ofEpoch, step), atOnce);
     unit = atOnce;
-    loader = open(new Beginning.Place(ofEpoch, step));
     begin();
   }
 
