@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gristway.errors import Error, LostNodeError, WrongCallError, failure
+from gristway.errors import LostNodeError, WrongCallError, failure
 
 PROTOCOL = 1
 
-_HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS = range(1, 8)
+_HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS, _BYE = range(1, 9)
 _WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
 
 _HEAD = struct.Struct("<IB")
@@ -85,6 +85,8 @@ class Connection:
         self._released: deque[int] = deque()
         self._broken = False
         self._process = 0
+        self._received = bytearray()
+        self._owed = False  # a reply that nobody has waited for
         _connections.add(self)
 
     def hello(self, version: str, hello: Hello) -> Welcome:
@@ -175,7 +177,19 @@ class Connection:
         return self._broken
 
     def close(self) -> None:
-        """Gives back all that this connection had."""
+        """Leaves the node. What is still in use here stays as it is for as long as it is used."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._broken:
+                    self._socket.sendall(self._releases() + _HEAD.pack(1, _BYE))
+            except OSError:
+                pass  # it is gone already
+            finally:
+                self._lock.release()
+        self.drop()
+
+    def drop(self) -> None:
+        """Ends the connection without a word."""
         self._broken = True
         self._socket.close()
 
@@ -203,50 +217,61 @@ class Connection:
     def _call_alone(self, kind: int, body: bytes, expected: int) -> bytes | None:
         if self._broken:
             raise LostNodeError("the connection to the node was broken off")
-        try:
-            self._send(kind, body)
-            while True:
-                reply, content = self._receive()
-                if reply == expected:
-                    return content
-                if reply == _OVER:
-                    return None
-                if reply == _FAILED:
-                    raise failure(content[0], content[1:].decode())
-                if reply != _NOTICE:
-                    raise LostNodeError(f"the node answers with a message of kind {reply}")
+        while self._owed:
+            # A call was interrupted while it waited. What it would have got is given back.
+            reply, content = self._receive()
+            self._owed = reply == _NOTICE
+            if reply == _PIECES:
+                for piece in self._pieces(content):
+                    piece.release()
+        self._send(kind, body)
+        self._owed = True
+        while True:
+            reply, content = self._receive()
+            if reply == _NOTICE:
                 _log.warning("%s", content.decode())
-        except Error as told:
-            if isinstance(told, LostNodeError):
-                self.close()
-            raise
-        except BaseException:
-            # Half a message may be under way: nothing more can be said here.
-            self.close()
-            raise
+                continue
+            self._owed = False
+            if reply == expected:
+                return content
+            if reply == _OVER:
+                return None
+            if reply == _FAILED:
+                raise failure(content[0], content[1:].decode())
+            self.drop()
+            raise LostNodeError(f"the node answers with a message of kind {reply}")
 
     def _send(self, kind: int, body: bytes) -> None:
         try:
             self._socket.sendall(self._releases() + _HEAD.pack(len(body) + 1, kind) + body)
         except OSError as lost:
-            self.close()
+            self.drop()
             raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
+        except BaseException:
+            self.drop()  # half a message may be under way
+            raise
 
     def _receive(self) -> tuple[int, bytes]:
-        length, kind = _HEAD.unpack(self._exactly(_HEAD.size))
-        return kind, self._exactly(length - 1)
+        """The next message. An interrupt loses nothing: what has come stays for the next call."""
+        self._fill(_HEAD.size)
+        length, kind = _HEAD.unpack_from(self._received)
+        end = _HEAD.size + length - 1
+        self._fill(end)
+        content = bytes(self._received[_HEAD.size : end])
+        del self._received[:end]
+        return kind, content
 
-    def _exactly(self, count: int) -> bytes:
-        received = bytearray()
-        while len(received) < count:
+    def _fill(self, count: int) -> None:
+        while len(self._received) < count:
             try:
-                part = self._socket.recv(min(count - len(received), 1 << 20))
+                part = self._socket.recv(1 << 16)
             except OSError as lost:
+                self.drop()
                 raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
             if not part:
+                self.drop()
                 raise LostNodeError("the node is gone: it has closed the connection")
-            received += part
-        return bytes(received)
+            self._received += part
 
 
 def _text(body: bytes, at: int) -> tuple[str, int]:
@@ -259,7 +284,7 @@ _connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 def _close_inherited() -> None:
     for connection in list(_connections):
-        connection.close()
+        connection.drop()
 
 
 os.register_at_fork(after_in_child=_close_inherited)

@@ -224,11 +224,11 @@ class Loader:
         self._source.close(_NODE_ENDS_SECONDS)
         self._open(state["gristway"])
 
-    def stats(self) -> dict[str, float]:
-        """What has been counted: batches, samples and bytes received; seconds in which training
-        waited for data and in all since the first batch, and their ratio, `stall_share`; and the
-        node's counters for all ranks of this machine."""
-        return {**self._stall.numbers(), **self._source.counters()}
+    def stats(self) -> dict[str, Any]:
+        """What has been counted: batches, samples and bytes received; `stall_seconds` in which
+        training waited for data, `seconds` in all since the first batch, and their ratio,
+        `stall_share`; under `node`, its counters for all ranks of this machine."""
+        return {**self._stall.numbers(), "node": self._source.counters()}
 
     def close(self) -> None:
         """Ends workers and leaves the node. Views of batches stay valid."""
@@ -286,9 +286,9 @@ class Stall:
     def numbers(self) -> dict[str, float]:
         total = 0.0 if self._began is None else time.monotonic() - self._began
         return {
-            "received_batches": self._batches,
-            "received_samples": self._samples,
-            "received_bytes": self._bytes,
+            "batches": self._batches,
+            "samples": self._samples,
+            "bytes": self._bytes,
             "seconds": total,
             "stall_seconds": self._waited,
             "stall_share": self._waited / total if total else 0.0,
@@ -300,6 +300,7 @@ class _Epoch(Iterator[Any]):
 
     def __init__(self, loader: Loader, epoch: int, step: int) -> None:
         self._loader: Loader | None = loader
+        self._owner = os.getpid()
         self._number = epoch
         self._step = step
         self._pool = loader._transformer()
@@ -344,6 +345,8 @@ class _Epoch(Iterator[Any]):
         return size, result
 
     def close(self) -> None:
+        if self._owner != os.getpid():
+            return  # a forked copy: what it would end is the parent's
         loader, self._loader = self._loader, None
         if self._ahead is not None:
             self._ahead.close()

@@ -175,15 +175,15 @@ class Client:
         _log.warning("%s; it is started again", lost)
 
     def _connected_feed(self) -> Connection:
+        self._forget_parents()
         with self._lock:
-            self._forget_parents()
             if self._feed is None or self._feed.is_broken:
                 self._feed = self._connect(self._hello)
             return self._feed
 
     def _connected_side(self) -> Connection:
+        self._forget_parents()
         with self._lock:
-            self._forget_parents()
             if self._side is None or self._side.is_broken:
                 self._side = self._connect(replace(self._hello, batches=0))
             return self._side
@@ -197,7 +197,7 @@ class Client:
         try:
             self._welcome = connection.hello(java.version(), hello)
         except BaseException:
-            connection.close()
+            connection.drop()
             raise
         return connection
 

@@ -134,6 +134,7 @@ class InProcesses:
         self._source = source
         self._lock = threading.Lock()
         self._deaths: list[float] = []
+        self._owner = os.getpid()
         self._closed = False
         self._workers = [_Worker(self, number) for number in range(workers)]
 
@@ -164,6 +165,8 @@ class InProcesses:
         return again
 
     def close(self) -> None:
+        if self._owner != os.getpid():
+            return  # a forked copy: the workers are the parent's
         self._closed = True
         for worker in self._workers:
             worker.end()

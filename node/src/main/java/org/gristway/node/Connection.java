@@ -21,8 +21,9 @@ import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client: a training process or one of its workers. Answers its requests in order; when it is
- * gone, however that came, everything that it had is given back. For one thread, but for notices.
+ * A client: a training process or one of its workers. Answers its requests in order. When it is
+ * gone, everything that it had is given back, unless it has said that it still uses it: then that
+ * memory is not built in again. For one thread, but for notices.
  */
 final class Connection implements AutoCloseable {
 
@@ -90,6 +91,10 @@ final class Connection implements AutoCloseable {
       case Message.DESCRIBE -> describe(request.getLongs());
       case Message.STATE -> state(request);
       case Message.STATS -> stats();
+      case Message.BYE -> {
+        lent.clear();
+        yield null;
+      }
       default -> throw Failure.damaged("there is no request of kind %d", request.kind());
     };
   }

@@ -12,7 +12,7 @@ import org.gristway.Failure;
 /**
  * What a client and a node say to each other: the length of the rest (4 bytes, little-endian like
  * all numbers), a kind (1 byte), and a body that the kind decides. A client sends a request and
- * reads its reply, which notices may precede; releases have no reply.
+ * reads its reply, which notices may precede.
  *
  * <pre>
  * requests
@@ -20,10 +20,11 @@ import org.gristway.Failure;
  *                settings length 4, settings, state length 4, state, a bit a sample of the set
  *    2 batch     rank 4, epoch 8, step 8, workers 4
  *    3 ask       rank 4, epoch 8, start 8, batch size 4, workers 4, n 4, n times an index 8
- *    4 release   token 8
+ *    4 release   token 8; no reply
  *    5 describe  n 4, n times a sample 8
  *    6 state     rank 4, epoch 8, step 8
  *    7 stats
+ *    8 bye       no reply; what the client has not released, it goes on to use
  * replies
  *   16 welcome      process 8, samples 8, bytes 8, first epoch 8, first step 8,
  *                   steps of that epoch 8, steps of the others 8
@@ -50,6 +51,7 @@ final class Message {
   static final int DESCRIBE = 5;
   static final int STATE = 6;
   static final int STATS = 7;
+  static final int BYE = 8;
 
   static final int WELCOME = 16;
   static final int PIECES = 17;
