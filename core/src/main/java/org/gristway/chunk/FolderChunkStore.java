@@ -22,18 +22,29 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   private final Path folder;
   private final ChunkCatalog catalog;
-  private final boolean direct;
+  private final Way way;
   private final ConcurrentHashMap<Integer, NativeFile> open = new ConcurrentHashMap<>();
+
+  private enum Way {
+    CACHED,
+    CACHED_AT_RANDOM,
+    DIRECT
+  }
 
   /** Chunks read through the page cache. */
   public FolderChunkStore(Path folder, ChunkCatalog catalog) {
-    this(folder, catalog, false);
+    this(folder, catalog, Way.CACHED);
   }
 
-  private FolderChunkStore(Path folder, ChunkCatalog catalog, boolean direct) {
+  private FolderChunkStore(Path folder, ChunkCatalog catalog, Way way) {
     this.folder = folder;
     this.catalog = catalog;
-    this.direct = direct;
+    this.way = way;
+  }
+
+  /** Chunks read through the page cache, here and there, without what follows. */
+  public static FolderChunkStore atRandom(Path folder, ChunkCatalog catalog) {
+    return new FolderChunkStore(folder, catalog, Way.CACHED_AT_RANDOM);
   }
 
   /**
@@ -42,7 +53,7 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
    * page.
    */
   public static FolderChunkStore direct(Path folder, ChunkCatalog catalog) {
-    return new FolderChunkStore(folder, catalog, true);
+    return new FolderChunkStore(folder, catalog, Way.DIRECT);
   }
 
   @Override
@@ -81,7 +92,10 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
     Path path = folder.resolve(ChunkFormat.fileName(chunk));
     NativeFile file;
     try {
-      file = direct ? NativeFile.openDirect(path) : NativeFile.openToRead(path);
+      file = way == Way.DIRECT ? NativeFile.openDirect(path) : NativeFile.openToRead(path);
+      if (way == Way.CACHED_AT_RANDOM) {
+        file.expectRandomReads();
+      }
     } catch (PosixException failed) {
       throw failed.number() == PosixException.ENOENT
           ? missing(path)

@@ -110,6 +110,11 @@ public final class NativeFile implements AutoCloseable {
     Posix.advise(fd, Posix.WILL_NEED);
   }
 
+  /** Tells that reads come in no order: what follows one is then not read along with it. */
+  public void expectRandomReads() {
+    Posix.advise(fd, Posix.RANDOM);
+  }
+
   /** Lets what is read next come from the disk, not from the page cache, as far as possible. */
   public void forget() {
     Posix.advise(fd, Posix.DONT_NEED);

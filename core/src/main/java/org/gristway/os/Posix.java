@@ -49,6 +49,9 @@ public final class Posix {
 
   private static final int DIRECTORY = ARM ? 0x4000 : 0x10000;
 
+  /** For {@link #advise}: reads come in no order, so none is worth continuing. */
+  public static final int RANDOM = 1;
+
   /** Advice: read all of it ahead. */
   public static final int WILL_NEED = 3;
 

@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.function.LongPredicate;
 import org.gristway.Failure;
+import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
@@ -152,7 +153,12 @@ public final class AskedLoader implements AutoCloseable {
     ReadPolicy policy = Policies.named(inputs.settings().policy());
     Run run = Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
     RunSteps plan = run.lane(0);
-    engine = new Engine(dataset, options, run.firstPlan(), set, 1, MOST_OPEN, Engine::log);
+    // Who asks exactly may ask again, so what the page cache has is worth having.
+    FolderChunkStore store =
+        redirect
+            ? FolderChunkStore.direct(dataset.path(), dataset.snapshot())
+            : FolderChunkStore.atRandom(dataset.path(), dataset.snapshot());
+    engine = new Engine(dataset, options, run.firstPlan(), set, 1, MOST_OPEN, store, Engine::log);
     steps = new AskedSteps(layout, redirect ? plan : null);
     executor = engine.executor(0, steps);
     failure = null;

@@ -47,6 +47,7 @@ final class Engine implements AutoCloseable {
    * @param plan one of those that will be carried out: all have the same frames
    * @param samples that may be delivered
    * @param areas of each lane in the handover
+   * @param store where extents are read from; it is closed with the engine
    */
   Engine(
       Dataset dataset,
@@ -55,7 +56,9 @@ final class Engine implements AutoCloseable {
       SampleSet samples,
       int lanes,
       int areas,
+      FolderChunkStore store,
       Consumer<String> notices) {
+    opened(store);
     this.dataset = dataset;
     this.samples = samples;
     this.memoryBytes = plan.residentBytes();
@@ -69,7 +72,6 @@ final class Engine implements AutoCloseable {
       throw thrown;
     }
     try {
-      FolderChunkStore store = opened(FolderChunkStore.direct(dataset.path(), snapshot));
       FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
       this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
       this.pool =

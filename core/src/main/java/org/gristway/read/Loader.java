@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Consumer;
 import org.gristway.Failure;
+import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
 import org.gristway.dataset.Workers;
 import org.gristway.handover.AreaQueue;
@@ -110,6 +111,8 @@ public final class Loader implements AutoCloseable {
             inputs.samples(),
             options.ranks(),
             Handover.AREAS_AHEAD,
+            // Past the page cache: each byte is read once an epoch, and none is worth keeping.
+            FolderChunkStore.direct(dataset.path(), snapshot),
             notices);
     // With no batches at all, a lane would look for the next one for ever.
     this.hasBatches = inputs.shares().steps() > 0 && run.firstEpoch() < options.epochs();

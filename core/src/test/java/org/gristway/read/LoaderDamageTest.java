@@ -71,7 +71,7 @@ class LoaderDamageTest {
   }
 
   private Loader open(LoaderOptions options) {
-    return Loader.open(Dataset.open(originals.path()), options, null, notices::add);
+    return Loader.open(Dataset.open(originals.path()), options, Beginning.NEW_RUN, notices::add);
   }
 
   private void flip(long sample) {

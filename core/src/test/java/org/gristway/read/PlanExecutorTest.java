@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Random;
 import java.util.TreeMap;
+import org.gristway.chunk.FolderChunkStore;
 import org.gristway.chunk.LittleEndian;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.AreaQueue;
@@ -55,7 +56,16 @@ class PlanExecutorTest {
               options.planSettings());
       Run run = Run.begin(policy, inputs, 1);
       SampleSet all = SampleSet.all(dataset.size());
-      try (Engine engine = new Engine(dataset, options, run.firstPlan(), all, 1, 2, line -> {})) {
+      try (Engine engine =
+          new Engine(
+              dataset,
+              options,
+              run.firstPlan(),
+              all,
+              1,
+              2,
+              FolderChunkStore.direct(dataset.path(), dataset.snapshot()),
+              line -> {})) {
         PlanExecutor executor = engine.executor(0, run.lane(0));
         AreaQueue queue = engine.areas(0).queue();
         for (int area = executor.build(1); area != AreaQueue.NONE; area = executor.build(1)) {
