@@ -117,6 +117,16 @@ public final class AreaQueue {
     }
   }
 
+  /** How many areas there are. */
+  public int size() {
+    lock.lock();
+    try {
+      return areas;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Adds areas until there are so many: for a trainer that uses more batches at once. */
   public void grow(int count) {
     lock.lock();

@@ -138,7 +138,7 @@ public final class AskedLoader implements AutoCloseable {
     if (!goesOn && !isUnused && redirect) {
       Engine old = engine;
       begin(number);
-      old.retire();
+      old.retire(() -> {});
       retired.removeIf(Engine::isClosed);
       retired.add(old);
     }

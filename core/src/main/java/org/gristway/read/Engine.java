@@ -21,7 +21,8 @@ import org.gristway.snapshot.Snapshot;
 
 /**
  * All that plans are carried out with: the store, the frames, the threads that read, the handover
- * and the counters. It owns them; the dataset stays its opener's.
+ * and the counters. It owns them; the dataset stays its opener's, who is told when nothing uses it
+ * any more.
  *
  * <p>Any thread may call. What is asked for after {@link #close} is refused, never a crash: memory
  * is unmapped only when no batch is open.
@@ -40,6 +41,7 @@ final class Engine implements AutoCloseable {
   private final Handover handover;
   private final Set<Batch> inUse = new HashSet<>();
   private final Deque<Runnable> closings = new ArrayDeque<>(); // but of what batches need
+  private Runnable whenUnused = () -> {};
   private boolean retired;
   private boolean closed;
 
@@ -178,8 +180,17 @@ final class Engine implements AutoCloseable {
     }
   }
 
-  /** Ends all reading, but leaves open batches to whoever has them. No lane may run. */
-  synchronized void retire() {
+  /**
+   * Ends all reading, but leaves open batches to whoever has them. No lane may run.
+   *
+   * @param afterwards done when the last batch is closed
+   */
+  synchronized void retire(Runnable afterwards) {
+    whenUnused = afterwards;
+    retire();
+  }
+
+  private synchronized void retire() {
     retired = true;
     RuntimeException failure = null;
     while (!closings.isEmpty()) {
@@ -200,6 +211,7 @@ final class Engine implements AutoCloseable {
       closed = true;
       handover.close();
       tallies.close();
+      whenUnused.run();
     }
   }
 
@@ -208,7 +220,12 @@ final class Engine implements AutoCloseable {
    */
   @Override
   public void close() {
-    retire();
+    close(() -> {});
+  }
+
+  /** The same, and then something that must not be done while a batch is in use. */
+  void close(Runnable afterwards) {
+    retire(afterwards);
     List<Batch> open;
     synchronized (this) {
       open = List.copyOf(inUse);

@@ -315,9 +315,9 @@ public final class Loader implements AutoCloseable {
     }
     if (area == AreaQueue.ALL_TAKEN) {
       throw Failure.wrongCall(
-          "all batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
+          "all %d batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
               + " before asking for the next, or copy what must be kept",
-          rank, engine.handoverBytes());
+          reader.areas.queue().size(), rank, engine.handoverBytes());
     }
     int lane = rank - options.world().firstRank();
     Batch batch = engine.batch(lane, area, reader.epoch, System.nanoTime() - start);
@@ -385,7 +385,7 @@ public final class Loader implements AutoCloseable {
    * with the last of them.
    */
   public synchronized void retire() {
-    end(engine::retire);
+    end(() -> engine.retire(dataset::close));
   }
 
   /**
@@ -394,7 +394,7 @@ public final class Loader implements AutoCloseable {
    */
   @Override
   public synchronized void close() {
-    end(engine::close);
+    end(() -> engine.close(dataset::close));
   }
 
   private void end(Runnable endEngine) {
@@ -403,7 +403,6 @@ public final class Loader implements AutoCloseable {
     if (!closed) {
       closed = true;
       endEngine.run();
-      dataset.close();
     }
   }
 }

@@ -392,7 +392,8 @@ class LoaderDamageTest {
       }
     }
     try (Loader loader =
-        Loader.open(Dataset.open(odd.path()), OPTIONS.withEpochs(1), null, notices::add)) {
+        Loader.open(
+            Dataset.open(odd.path()), OPTIONS.withEpochs(1), Beginning.NEW_RUN, notices::add)) {
       new Received(odd).addEpoch(loader);
     }
     assertThat(notices).hasSize(2).noneMatch(line -> line.contains("\n") || line.contains("\t"));
