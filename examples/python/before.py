@@ -1,0 +1,66 @@
+"""Trains a small network on a folder of pictures, whose first level is the classes, file by file.
+
+python before.py FOLDER
+"""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+def decode(data):
+    picture = Image.open(io.BytesIO(data)).convert("RGB").resize((32, 32))
+    return torch.from_numpy(np.asarray(picture, dtype=np.float32)).permute(2, 0, 1) / 255 - 0.5
+
+
+class Pictures(Dataset):
+    def __init__(self, folder):
+        names = sorted(entry.name for entry in Path(folder).iterdir())
+        self.samples = [
+            (path, label)
+            for label, name in enumerate(names)
+            for path in sorted(Path(folder, name).iterdir())
+        ]
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        path, label = self.samples[index]
+        return decode(path.read_bytes()), label
+
+
+def main():
+    torch.manual_seed(1)
+    dataset = Pictures(sys.argv[1])
+    loader = DataLoader(dataset, batch_size=50, shuffle=True, num_workers=2)
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 5, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 5, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(800, 5),
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(3):
+        seen = right = 0
+        for images, labels in loader:
+            outputs = model(images)
+            loss = nn.functional.cross_entropy(outputs, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seen += len(labels)
+            right += int((outputs.argmax(1) == labels).sum())
+        print(f"epoch {epoch}: {seen} pictures, {100 * right / seen:.0f} % right")
+
+
+if __name__ == "__main__":
+    main()
