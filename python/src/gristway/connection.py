@@ -110,13 +110,16 @@ class Connection:
         self,
         rank: int,
         epoch: int,
+        iteration: int,
         start: int,
         batch_size: int,
         workers: int,
         indices: list[int],
     ) -> list[Piece] | None:
         """As many samples as indices; None if the epoch has not so many left."""
-        head = struct.pack("<iqqiiI", rank, epoch, start, batch_size, workers, len(indices))
+        head = struct.pack(
+            "<iqqqiiI", rank, epoch, iteration, start, batch_size, workers, len(indices)
+        )
         try:
             numbers = struct.pack(f"<{len(indices)}q", *indices)
         except struct.error:

@@ -90,8 +90,10 @@ class Ledger:
         with self._numbers() as numbers:
             return bool(numbers.by_workers)
 
-    def begin(self, worker: int, workers: int, seed: int | None, epoch: int | None) -> int:
-        """Tells that a worker begins an iteration; the epoch that it is.
+    def begin(
+        self, worker: int, workers: int, seed: int | None, epoch: int | None
+    ) -> tuple[int, int]:
+        """Tells that a worker begins an iteration; the epoch that it is, and its number.
 
         Workers of one iteration have the same seed and begin it once each. An epoch that is given is
         one that is gone on with.
@@ -117,7 +119,7 @@ class Ledger:
                 numbers.batch_size = 0
             mapped[_BEGUN_AT + worker] = 1
             numbers.by_workers = 0 if seed is None else 1
-            return numbers.epoch
+            return numbers.epoch, numbers.iterations
 
     def batch_size(self, first: int | None) -> int:
         """The batch size of the latest iteration: that of its first request, which tells it."""

@@ -121,6 +121,7 @@ class Loader:
         self._prefetch = prefetch_factor
         self._persistent = persistent_workers
         self._pool: pools.Transformer | None = None
+        self._pools = 0
         self._iterator: weakref.ref[_Epoch] | None = None
         self._stall = Stall()
         self._closed = False
@@ -189,8 +190,14 @@ class Loader:
             elif self._workers == "threads":
                 self._pool = pools.InThreads(self._transform, self._collate, self._num_workers)
             else:
+                self._pools += 1
                 self._pool = pools.InProcesses(
-                    self._transform, self._collate, self._num_workers, self._context, self._source
+                    self._transform,
+                    self._collate,
+                    self._num_workers,
+                    self._context,
+                    self._source,
+                    f"{self._reading.seed}-{self._world.rank}-{self._pools}",
                 )
                 weakref.finalize(self, self._pool.close)
         return self._pool

@@ -119,6 +119,7 @@ class Client:
         self._feed: Connection | None = None
         self._side: Connection | None = None
         self._welcome: Welcome | None = None
+        self._closed = False
         self._deaths: list[float] = []
 
     def __getstate__(self) -> dict[str, object]:
@@ -158,6 +159,7 @@ class Client:
             try:
                 return request(connected())
             except LostNodeError as lost:
+                self._check_open()
                 self._survive(lost)
 
     def _survive(self, lost: LostNodeError) -> None:
@@ -177,6 +179,7 @@ class Client:
     def _connected_feed(self) -> Connection:
         self._forget_parents()
         with self._lock:
+            self._check_open()
             if self._feed is None or self._feed.is_broken:
                 self._feed = self._connect(self._hello)
             return self._feed
@@ -184,9 +187,14 @@ class Client:
     def _connected_side(self) -> Connection:
         self._forget_parents()
         with self._lock:
+            self._check_open()
             if self._side is None or self._side.is_broken:
                 self._side = self._connect(replace(self._hello, batches=0))
             return self._side
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise WrongCallError("the loader is closed")
 
     def _forget_parents(self) -> None:
         if self._process != os.getpid():
@@ -206,6 +214,7 @@ class Client:
         if self._process != os.getpid():
             return
         with self._lock:
+            self._closed = True
             for connection in (self._feed, self._side):
                 if connection is not None:
                     connection.close()

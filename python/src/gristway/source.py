@@ -90,6 +90,7 @@ class Source:
         self.world = world
         self._client = Client(address(hello, world.job, node), hello)
         self._mappings: Mappings | None = None
+        self._run: str | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return {"world": self.world, "client": self._client}
@@ -98,6 +99,7 @@ class Source:
         self.world = state["world"]  # type: ignore[assignment]
         self._client = state["client"]  # type: ignore[assignment]
         self._mappings = None
+        self._run = None
 
     def expect(self, batches: int) -> None:
         """Says how many batches this process may have at once; before it first asks."""
@@ -120,13 +122,19 @@ class Source:
                 continue  # it died between its answer and our look; asking again starts it
 
     def ask(
-        self, epoch: int, start: int, batch_size: int, workers: int, indices: list[int]
+        self,
+        epoch: int,
+        iteration: int,
+        start: int,
+        batch_size: int,
+        workers: int,
+        indices: list[int],
     ) -> list[Batch] | None:
         """As many samples as indices, in one batch or more; None if not so many are left."""
         while True:
             pieces = self._client.call(
                 lambda connection: connection.ask(
-                    self.world.rank, epoch, start, batch_size, workers, indices
+                    self.world.rank, epoch, iteration, start, batch_size, workers, indices
                 )
             )
             if pieces is None:
@@ -148,6 +156,13 @@ class Source:
 
     def state(self, epoch: int, step: int) -> str:
         return self._client.ask(lambda connection: connection.state(self.world.rank, epoch, step))
+
+    def run(self) -> str:
+        """What the order of this run depends on, in one line."""
+        if self._run is None:
+            lines = self.state(0, 0).splitlines()
+            self._run = "; ".join(line for line in lines[1:-1] if not line.startswith("epoch "))
+        return self._run
 
     def counters(self) -> dict[str, int]:
         """What the node has counted for all ranks of this machine."""

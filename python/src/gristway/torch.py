@@ -97,7 +97,8 @@ class StreamDataset(IterableDataset[Any]):
             self._resumes = False
             self._ledger.begin(worker, workers, seed, epoch)
         else:
-            epoch, step = self._ledger.begin(worker, workers, seed, None), worker
+            epoch, _ = self._ledger.begin(worker, workers, seed, None)
+            step = worker
         self._place = (epoch, step)
         # One that is worked on, and two that are on their way to the trainer.
         self._source.expect(3)
@@ -132,17 +133,17 @@ class StreamDataset(IterableDataset[Any]):
             )
         if self._place is None:
             return {}
-        return {"epoch": self._place[0], "step": self._place[1], "workers": _worker()[1]}
+        return {
+            "run": self._source.run(),
+            "epoch": self._place[0],
+            "step": self._place[1],
+            "workers": _worker()[1],
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where a state was taken."""
+        """Goes on where a state was taken, in the same world and with the same arguments."""
         if state:
-            workers = _worker()[1]
-            if state.get("workers") != workers:
-                raise WrongCallError(
-                    f"the state is of {state.get('workers')} workers and this is one of {workers}: keep"
-                    " num_workers, or use gristway.Loader, whose state fits any number"
-                )
+            _check_state(state, self._source)
             self._place = (int(state["epoch"]), int(state["step"]))
             self._resumes = True
 
@@ -205,6 +206,7 @@ class MapDataset(Dataset[Any]):
         self._ledger = Ledger(0)
         self._seen: tuple[int, int | None] | None = None  # the iteration that this process is in
         self._epoch = 0
+        self._iteration = 0
         self._requests = 0  # of this process in this iteration
         self._asked = 0  # samples of this process in this iteration
         self._batch_size = 0
@@ -229,7 +231,7 @@ class MapDataset(Dataset[Any]):
             return []
         self._source.expect(1)
         if not self._redirect:
-            batches = self._source.ask(0, 0, len(wanted), 1, wanted) or []
+            batches = self._source.ask(0, 0, 0, len(wanted), 1, wanted) or []
         else:
             batches = self._redirected(wanted)
         return [self._item(sample) for batch in batches for sample in batch.samples()]
@@ -257,7 +259,9 @@ class MapDataset(Dataset[Any]):
             # This epoch has not so many left, so this is the next one's first request.
             self._begin(iteration, worker, workers, seed)
             start = self._start(len(wanted), worker, workers)
-        batches = self._source.ask(self._epoch, start, self._batch_size, workers, wanted)
+        batches = self._source.ask(
+            self._epoch, self._iteration, start, self._batch_size, workers, wanted
+        )
         if batches is None:
             raise WrongCallError(
                 f"{len(wanted)} samples are asked for at once, and rank {self._source.world.rank} has"
@@ -273,10 +277,10 @@ class MapDataset(Dataset[Any]):
         self._seen = iteration
         if self._resumes:
             self._resumes = False
-            self._ledger.begin(worker, workers, seed, self._epoch)
+            _, self._iteration = self._ledger.begin(worker, workers, seed, self._epoch)
             self._ledger.batch_size(self._batch_size)
             return
-        self._epoch = self._ledger.begin(worker, workers, seed, None)
+        self._epoch, self._iteration = self._ledger.begin(worker, workers, seed, None)
         self._requests = 0
         self._asked = 0
         self._batch_size = 0
@@ -313,6 +317,7 @@ class MapDataset(Dataset[Any]):
                 " are: use torchdata's StatefulDataLoader and its state_dict"
             )
         return {
+            "run": self._source.run(),
             "epoch": self._epoch,
             "requests": self._requests,
             "asked": self._asked,
@@ -321,15 +326,10 @@ class MapDataset(Dataset[Any]):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where a state was taken."""
+        """Goes on where a state was taken, in the same world and with the same arguments."""
         if not state:
             return
-        workers = _worker()[1]
-        if state.get("workers") != workers:
-            raise WrongCallError(
-                f"the state is of {state.get('workers')} workers and this is one of {workers}: keep"
-                " num_workers"
-            )
+        _check_state(state, self._source)
         self._epoch = int(state["epoch"])
         self._requests = int(state["requests"])
         self._asked = int(state["asked"])
@@ -342,6 +342,20 @@ def _worker() -> tuple[int, int, int | None]:
     """Which worker of how many this process is, and what their iteration has in common."""
     info = get_worker_info()
     return (0, 1, None) if info is None else (info.id, info.num_workers, info.seed - info.id)
+
+
+def _check_state(state: dict[str, Any], source: Source) -> None:
+    workers = _worker()[1]
+    if state.get("workers") != workers:
+        raise WrongCallError(
+            f"the state is of {state.get('workers')} workers and this is one of {workers}: keep"
+            " num_workers, or use gristway.Loader, whose state fits any number"
+        )
+    if state.get("run") != source.run():
+        raise WrongCallError(
+            "the state is of another run: its dataset, seed, batch size, memory or ranks differ from"
+            f" this one's ({state.get('run')} and {source.run()})"
+        )
 
 
 def _bits(indices: Iterable[int]) -> bytes:

@@ -7,12 +7,15 @@ does not depend on who was how fast.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import random
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -127,11 +130,14 @@ class InProcesses:
         workers: int,
         context: str | None,
         source: Source,
+        seed: str,
     ) -> None:
         self._transform = transform
         self._collate = collate_fn
         self._context = multiprocessing.get_context(context)
         self._source = source
+        self._seed = seed
+        self._started = 0
         self._lock = threading.Lock()
         self._deaths: list[float] = []
         self._owner = os.getpid()
@@ -153,6 +159,11 @@ class InProcesses:
             return self._collate([sample for part in parts for sample in part])
 
         return result
+
+    def next_seed(self) -> str:
+        """What the random numbers of the next worker process depend on."""
+        self._started += 1
+        return f"{self._seed}-{self._started}"
 
     def replaced(self, worker: _Worker, exit_code: int | None) -> bool:
         """True if a worker that has died may be replaced."""
@@ -212,7 +223,14 @@ class _Worker:
         self._pipe, theirs = pool._context.Pipe()
         self._process = pool._context.Process(  # type: ignore[attr-defined]
             target=_work,
-            args=(theirs, os.getpid(), pool._transform, pool._collate is None, pool._source),
+            args=(
+                theirs,
+                os.getpid(),
+                pool._transform,
+                pool._collate is None,
+                pool._source,
+                pool.next_seed(),
+            ),
             name=f"gristway-worker-{self._number}",
             daemon=True,
         )
@@ -315,8 +333,10 @@ def _work(
     transform: Transform,
     stacks: bool,
     source: Source,
+    seed: str,
 ) -> None:
     """What a worker process does."""
+    _seed_all(seed)
     # Ctrl-C reaches the whole terminal; the trainer ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -334,6 +354,17 @@ def _work(
             pipe.send_bytes(reply)
         except OSError:
             return
+
+
+def _seed_all(text: str) -> None:
+    """Gives this process random numbers of its own, the same in every run: forked ones would all
+    have their parent's."""
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
+    random.seed(number)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(number % (1 << 32))
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
 
 
 def _transformed(

@@ -37,6 +37,9 @@ def _torchrun() -> World | None:
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return None
     size = _number("WORLD_SIZE")
+    here = _number("LOCAL_WORLD_SIZE", size)
+    machines = _number("GROUP_WORLD_SIZE", max(1, size // max(1, here)))
+    _check_even(here * machines == size, f"{here} of {size} ranks are here")
     job = "-".join(
         os.environ.get(name, "")
         for name in (
@@ -46,7 +49,7 @@ def _torchrun() -> World | None:
             "MASTER_PORT",
         )
     )
-    return World(_number("RANK"), size, _number("LOCAL_WORLD_SIZE", size), f"torchrun-{job}")
+    return World(_number("RANK"), size, here, f"torchrun-{job}")
 
 
 def _slurm() -> World | None:
@@ -56,15 +59,23 @@ def _slurm() -> World | None:
     if size > 1 and "SLURM_STEP_ID" not in os.environ:
         return None  # the batch script itself, not a task of srun
     tasks = os.environ.get("SLURM_STEP_TASKS_PER_NODE", os.environ.get("SLURM_TASKS_PER_NODE", ""))
-    # Such as "8(x4)" or "8": the first node's count. Nodes with fewer ranks use less memory.
-    here = tasks.split(",")[0].split("(")[0]
+    # Such as "8", "8(x4)", or "8(x2),4" where they differ.
+    counts = {part.split("(")[0] for part in tasks.split(",") if part}
+    _check_even(len(counts) < 2, f"SLURM_STEP_TASKS_PER_NODE is {tasks}")
+    here = int(counts.pop()) if counts else size
     job = "-".join(
         os.environ.get(name, "")
         for name in ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
     )
-    return World(
-        _number("SLURM_PROCID"), size, int(here) if here.isdigit() else size, f"slurm-{job}"
-    )
+    return World(_number("SLURM_PROCID"), size, here, f"slurm-{job}")
+
+
+def _check_even(is_even: bool, found: str) -> None:
+    """The memory of a rank decides about the order, so it must be the same on every machine."""
+    if not is_even:
+        raise WrongCallError(
+            f"every machine must have the same number of ranks, and {found}: start as many on each"
+        )
 
 
 def _number(name: str, otherwise: int | None = None) -> int:

@@ -18,7 +18,8 @@ import org.gristway.os.SharedMemory;
  * <p>An area is as large as the largest batch it has held, unless that was an exception. It belongs
  * to whoever its {@link AreaQueue} says; only the one who has claimed it may make it larger.
  *
- * <p>Next on the way from file to tensor: {@link Batch}, what a trainer gets.
+ * <p>Next on the way from file to tensor: {@link Batch}, what a trainer in Java gets, and {@code
+ * batch.py} of the Python client, which maps the same memory.
  */
 public final class Handover implements AutoCloseable {
 

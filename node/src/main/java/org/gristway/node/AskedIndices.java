@@ -1,7 +1,7 @@
 package org.gristway.node;
 
-import java.util.BitSet;
-import java.util.TreeMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.gristway.Failure;
 import org.gristway.plan.SampleSet;
 
@@ -12,20 +12,22 @@ import org.gristway.plan.SampleSet;
  */
 final class AskedIndices {
 
-  /** Ranks may be an epoch apart, as long as one of them finishes it. */
-  private static final int EPOCHS = 2;
+  /** Ranks may be an iteration apart, as long as one of them finishes it. */
+  private static final int KEPT = 2;
 
   private final SampleSet set;
   private final long samples;
   private final int ranks;
-  private final TreeMap<Long, Epoch> epochs = new TreeMap<>();
+  private final Map<Iteration, Asked> asked = new LinkedHashMap<>();
 
-  private static final class Epoch {
+  /** An epoch may be iterated over again, and then all is there to be asked for again. */
+  private record Iteration(long epoch, long number) {}
+
+  private static final class Asked {
     final long[] asked;
-    final BitSet begun = new BitSet(); // ranks
     long repeats;
 
-    Epoch(long samples) {
+    Asked(long samples) {
       asked = new long[Math.toIntExact(samples / Long.SIZE) + 1];
     }
 
@@ -44,27 +46,12 @@ final class AskedIndices {
   }
 
   /**
-   * Tells that a rank begins an epoch. If it has begun it before, the epoch is begun anew, and what
-   * was asked for is forgotten.
-   */
-  synchronized void begin(long epoch, int rank) {
-    Epoch known = epochs.get(epoch);
-    if (known == null || known.begun.get(rank)) {
-      known = new Epoch(samples);
-      epochs.put(epoch, known);
-      while (epochs.size() > EPOCHS) {
-        epochs.remove(epochs.firstKey() == epoch ? epochs.lastKey() : epochs.firstKey());
-      }
-    }
-    known.begun.set(rank);
-  }
-
-  /**
    * Notes a request.
    *
+   * @param iteration which of the trainer's it belongs to, from 1
    * @throws Failure (wrong call) if it is none that a sampler without replacement makes
    */
-  synchronized void ask(long epoch, long[] indices) {
+  synchronized void ask(long epoch, long iteration, long[] indices) {
     for (long index : indices) {
       if (!set.contains(index)) {
         throw Failure.wrongCall(
@@ -73,7 +60,10 @@ final class AskedIndices {
             index, set.count());
       }
     }
-    Epoch now = epochs.computeIfAbsent(epoch, _ -> new Epoch(samples));
+    Asked now = asked.computeIfAbsent(new Iteration(epoch, iteration), _ -> new Asked(samples));
+    while (asked.size() > KEPT) {
+      asked.remove(asked.keySet().iterator().next());
+    }
     for (long index : indices) {
       if (now.mark(index) && ++now.repeats >= ranks) {
         throw Failure.wrongCall(

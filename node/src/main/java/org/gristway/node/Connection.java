@@ -7,8 +7,6 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import org.gristway.Failure;
 import org.gristway.chunk.SampleEntry;
@@ -23,14 +21,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * A client: a training process or one of its workers. Answers its requests in order. When it is
  * gone, everything that it had is given back, unless it has said that it still uses it: then that
- * memory is not built in again. For one thread, but for notices.
+ * memory is not built in again. For one thread.
  */
 final class Connection implements AutoCloseable {
 
   private final Node node;
   private final SocketChannel channel;
   private final Map<Long, Runnable> lent = new HashMap<>(); // how to release it, by token
-  private final Queue<String> notices = new ConcurrentLinkedQueue<>();
   private @Nullable Feeds feeds;
   private @Nullable RankFeed attached;
   private @Nullable AskedLoader exact;
@@ -61,18 +58,13 @@ final class Connection implements AutoCloseable {
                 "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or"
                     + " more");
       }
-      for (String line = notices.poll(); line != null; line = notices.poll()) {
-        Message.of(Message.NOTICE).putRest(line).write(channel);
-      }
       if (reply != null) {
+        for (String line = node.notice(); line != null; line = node.notice()) {
+          Message.of(Message.NOTICE).putRest(line).write(channel);
+        }
         reply.write(channel);
       }
     }
-  }
-
-  /** Has the client be told a line, before the next reply. */
-  void notice(String line) {
-    notices.add(line);
   }
 
   private static Message failed(int kind, String message) {
@@ -158,6 +150,7 @@ final class Connection implements AutoCloseable {
   private Message ask(Message request) throws InterruptedException {
     int rank = request.getInt();
     long epoch = request.getLong();
+    long iteration = request.getLong();
     long start = request.getLong();
     int atOnce = request.getInt();
     int workers = request.getInt();
@@ -168,10 +161,7 @@ final class Connection implements AutoCloseable {
     if (feeds().settings().mode() == Settings.Mode.EXACT) {
       return exactly(indices);
     }
-    if (start == 0) {
-      feeds().asked().begin(epoch, rank);
-    }
-    feeds().asked().ask(epoch, indices);
+    feeds().asked().ask(epoch, iteration, indices);
     RankFeed feed = feed(rank);
     return pieces(feed, feed.take(this, epoch, start, indices.length, atOnce, workers));
   }

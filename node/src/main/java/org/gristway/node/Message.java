@@ -19,7 +19,8 @@ import org.gristway.Failure;
  *    1 hello     protocol 4, version length 4, version, rank 4, batches at once 4,
  *                settings length 4, settings, state length 4, state, a bit a sample of the set
  *    2 batch     rank 4, epoch 8, step 8, workers 4
- *    3 ask       rank 4, epoch 8, start 8, batch size 4, workers 4, n 4, n times an index 8
+ *    3 ask       rank 4, epoch 8, iteration 8, start 8, batch size 4, workers 4, n 4,
+ *                n times an index 8
  *    4 release   token 8; no reply
  *    5 describe  n 4, n times a sample 8
  *    6 state     rank 4, epoch 8, step 8

@@ -9,7 +9,9 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
@@ -21,8 +23,6 @@ import org.jspecify.annotations.Nullable;
  * connect to; the first client says what is read, and those after it must want the same. When the
  * last one is gone, all memory is given back: a node that was started for a job ends then, a named
  * one waits for the next job.
- *
- * <p>Next on the way from file to tensor: the Python client's {@code connection.py}.
  */
 public final class Node implements AutoCloseable {
 
@@ -34,6 +34,7 @@ public final class Node implements AutoCloseable {
   private final boolean isNamed;
   private final String user = System.getProperty("user.name");
   private final Set<Connection> clients = new HashSet<>();
+  private final Queue<String> notices = new ConcurrentLinkedQueue<>();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final ServerSocketChannel server;
   private @Nullable Feeds feeds;
@@ -153,7 +154,7 @@ public final class Node implements AutoCloseable {
   synchronized Feeds feeds(Settings settings) {
     Feeds known = feeds;
     if (known == null) {
-      known = new Feeds(settings, this::notice);
+      known = new Feeds(settings, notices::add);
       feeds = known;
     } else {
       known.settings().checkSame(settings);
@@ -161,8 +162,9 @@ public final class Node implements AutoCloseable {
     return known;
   }
 
-  private synchronized void notice(String line) {
-    clients.forEach(client -> client.notice(line));
+  /** A line that a client is to be told, and has not been; null if there is none. */
+  @Nullable String notice() {
+    return notices.poll();
   }
 
   /** Stops listening and gives everything back. */

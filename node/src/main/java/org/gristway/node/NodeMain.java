@@ -9,9 +9,17 @@ import org.gristway.Failure;
  */
 public final class NodeMain {
 
+  private static final int BUG = 70;
+
   private NodeMain() {}
 
   public static void main(String[] args) throws InterruptedException {
+    // A thread that dies with nobody waiting for it is a bug, and clients must not wait for it.
+    Thread.setDefaultUncaughtExceptionHandler(
+        (thread, thrown) -> {
+          System.err.println("a bug in the node, in " + thread.getName() + ": " + thrown);
+          Runtime.getRuntime().halt(BUG);
+        });
     int status = 0;
     try (Node node = Node.forJob(Path.of(args[0]), version())) {
       System.out.println("ready");
