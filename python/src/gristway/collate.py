@@ -7,8 +7,9 @@ if all samples had been collated together.
 
 from __future__ import annotations
 
+import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 Collate = Callable[[list[Any]], Any]
@@ -48,20 +49,34 @@ class Stack:
         self.is_array = is_array
 
 
-def stack(samples: list[Any]) -> Any:
+def stack(samples: Sequence[Any]) -> Any:
     """Some samples of a batch, ready to be sent and joined with the others: their structure, with a
     Stack for each leaf. Arrays of equal shapes become one."""
     first = samples[0]
-    if isinstance(first, Mapping) and all(isinstance(s, Mapping) for s in samples):
-        if all(s.keys() == first.keys() for s in samples):
-            return {key: stack([sample[key] for sample in samples]) for key in first}
-    elif type(first) in (tuple, list) and all(type(s) is type(first) for s in samples):
-        if all(len(s) == len(first) for s in samples):
-            return [stack(list(column)) for column in zip(*samples)]
+    if isinstance(first, Mapping):
+        if all(isinstance(s, Mapping) and s.keys() == first.keys() for s in samples):
+            return _like(first, {key: stack([sample[key] for sample in samples]) for key in first})
+    elif isinstance(first, (tuple, list)):
+        if all(isinstance(s, type(first)) and len(s) == len(first) for s in samples):
+            columns = [stack(column) for column in zip(*samples)]
+            return type(first)(*columns) if _is_named(first) else columns
     return _leaf(samples)
 
 
-def _leaf(values: list[Any]) -> Stack:
+def _is_named(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _like(first: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """A mapping of the same kind with other values, as far as that can be made."""
+    if isinstance(first, MutableMapping):
+        same = copy.copy(first)
+        same.update(values)
+        return same
+    return values
+
+
+def _leaf(values: Sequence[Any]) -> Stack:
     numpy = _numpy()
     if numpy is None:
         return Stack(values, False)
@@ -69,7 +84,7 @@ def _leaf(values: list[Any]) -> Stack:
     if uses_torch():
         from gristway import torch
 
-        arrays = torch.as_arrays(values)
+        arrays = torch.as_arrays(list(values))
         if arrays is not None:
             return Stack(numpy.stack(arrays), True)
     if isinstance(first, numpy.ndarray) and first.dtype.kind in "biufc":
@@ -89,13 +104,16 @@ def _leaf(values: list[Any]) -> Stack:
 def join(stacks: Sequence[Any]) -> Any:
     """The batch whose samples were stacked in these stretches, one behind the other."""
     first = stacks[0]
-    if isinstance(first, dict) and all(isinstance(s, dict) for s in stacks):
-        return {key: join([part[key] for part in stacks]) for key in first}
-    if isinstance(first, list) and all(isinstance(s, list) for s in stacks):
-        return [join(list(column)) for column in zip(*stacks)]
     if all(isinstance(s, Stack) for s in stacks):
         return _joined_leaf(stacks)
-    return default_collate([value for part in stacks for value in _unstacked(part)])
+    if isinstance(first, Mapping):
+        if all(isinstance(s, Mapping) and s.keys() == first.keys() for s in stacks):
+            return _like(first, {key: join([part[key] for part in stacks]) for key in first})
+    elif isinstance(first, (tuple, list)):
+        if all(type(s) is type(first) and len(s) == len(first) for s in stacks):
+            columns = [join(column) for column in zip(*stacks)]
+            return type(first)(*columns) if _is_named(first) else columns
+    return _collated([value for part in stacks for value in _unstacked(part)])
 
 
 def _joined_leaf(stacks: Sequence[Stack]) -> Any:
@@ -117,16 +135,29 @@ def _joined_leaf(stacks: Sequence[Stack]) -> Any:
 
             return torch.from_array(values)
         return values
-    values = [value for s in stacks for value in s.values]
+    # As a column of samples that are sequences comes to torch, or as their values by a name.
+    kind = tuple if all(isinstance(s.values, tuple) or s.is_array for s in stacks) else list
+    return _collated(kind(value for s in stacks for value in s.values))
+
+
+def _collated(values: Sequence[Any]) -> Any:
+    """What could not be stacked: torch says what it is, or what is wrong with it."""
     if uses_torch():
         from gristway import torch
 
-        return torch.default_collate(values)
-    if any(s.is_array for s in stacks):
+        return torch.default_collate(values)  # type: ignore[arg-type]
+    if _numpy() is None:
+        return list(values)
+    if any(hasattr(value, "shape") for value in values):
         shapes = sorted({str(getattr(v, "shape", type(v).__name__)) for v in values})
         raise ValueError(
-            f"samples of one batch have different shapes ({', '.join(shapes)}): make them alike in"
-            " transform, or give a collate_fn"
+            f"samples of one batch have different shapes or kinds ({', '.join(shapes)}): make them"
+            " alike in transform, or give a collate_fn"
+        )
+    if any(isinstance(value, (Mapping, tuple, list)) for value in values):
+        raise ValueError(
+            "samples of one batch have different parts: make them alike in transform, or give a"
+            " collate_fn"
         )
     return values
 
@@ -135,10 +166,11 @@ def _unstacked(part: Any) -> list[Any]:
     """The samples of a stretch that is not like the others."""
     if isinstance(part, Stack):
         return list(part.values)
-    if isinstance(part, dict):
+    if isinstance(part, Mapping):
         columns = [_unstacked(column) for column in part.values()]
         return [dict(zip(part, row)) for row in zip(*columns)]
-    return [list(row) for row in zip(*(_unstacked(column) for column in part))]
+    rows = zip(*(_unstacked(column) for column in part))
+    return [type(part)(*row) if _is_named(part) else list(row) for row in rows]
 
 
 def _numpy() -> Any:

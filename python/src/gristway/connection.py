@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gristway.errors import LostNodeError, WrongCallError, failure
+from gristway.errors import LostNodeError, MachineError, WrongCallError, failure
 
 PROTOCOL = 1
 
@@ -27,6 +27,7 @@ _WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
 
 _HEAD = struct.Struct("<IB")
 _PIECE = struct.Struct("<qiqqqii")
+_CREDENTIALS = struct.Struct("iII")
 _WELCOME_BODY = struct.Struct("<7q")
 
 _log = logging.getLogger("gristway")
@@ -78,6 +79,7 @@ class Connection:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.connect(path)
+            _check_own(self._socket, path)
         except BaseException:
             self._socket.close()
             raise
@@ -275,6 +277,16 @@ class Connection:
                 self.drop()
                 raise LostNodeError("the node is gone: it has closed the connection")
             self._received += part
+
+
+def _check_own(connected: socket.socket, path: str) -> None:
+    """The folder keeps others out; should its mode have been changed, this does."""
+    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(credentials)
+    if user != os.getuid():
+        raise MachineError(
+            f"another user listens at {path}: remove it, or set GRISTWAY_RUNTIME_DIR"
+        )
 
 
 def _text(body: bytes, at: int) -> tuple[str, int]:

@@ -122,6 +122,7 @@ class Loader:
         self._persistent = persistent_workers
         self._pool: pools.Transformer | None = None
         self._pools = 0
+        self._pool_finalizer: weakref.finalize[..., Loader] | None = None
         self._iterator: weakref.ref[_Epoch] | None = None
         self._stall = Stall()
         self._closed = False
@@ -199,7 +200,7 @@ class Loader:
                     self._source,
                     f"{self._reading.seed}-{self._world.rank}-{self._pools}",
                 )
-                weakref.finalize(self, self._pool.close)
+                self._pool_finalizer = weakref.finalize(self, self._pool.close)
         return self._pool
 
     def _end_epoch(self) -> None:
@@ -208,6 +209,9 @@ class Loader:
 
     def _end_workers(self) -> None:
         pool, self._pool = self._pool, None
+        if self._pool_finalizer is not None:
+            self._pool_finalizer.detach()
+            self._pool_finalizer = None
         if pool is not None:
             pool.close()
 
@@ -322,6 +326,9 @@ class _Epoch(Iterator[Any]):
         start = time.monotonic()
         try:
             batch, result = self._next(loader)
+        except StopIteration as wrong:
+            self.close()
+            raise RuntimeError("the transform has raised StopIteration") from wrong
         except BaseException:
             self.close()
             raise
@@ -393,6 +400,8 @@ class _Ahead:
             entry = self._take()
             more = entry[0] is not None
             with self._condition:
+                if self._closed:
+                    return
                 self._ready.append(entry)
                 self._condition.notify_all()
             del entry

@@ -7,6 +7,7 @@ be left there by a kill, and the next start takes it away. A node ends with its 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import hashlib
@@ -14,15 +15,13 @@ import logging
 import os
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from gristway import java
 from gristway.connection import Connection, Hello, Welcome
@@ -33,9 +32,11 @@ _Result = TypeVar("_Result")
 
 # A node that dies this often in this time will not do better the next time.
 _DEATHS = 3
+_MOST_COMPLAINT = 300
 _QUICK_SECONDS = 60.0
 
-_MOST_SOCKET_PATH = 107
+# What Java has room for in a socket's address.
+_MOST_SOCKET_PATH = 106
 
 _started: list[subprocess.Popen[bytes]] = []
 _occurrences: Counter[str] = Counter()
@@ -84,7 +85,8 @@ def _runtime_folder() -> Path:
     elif users and os.path.isdir(users) and os.access(users, os.W_OK):
         folder = Path(users) / "gristway"
     else:
-        folder = Path(tempfile.gettempdir()) / f"gristway-{os.getuid()}"
+        # As the node's class RuntimeFolder has it; a named node looks for it by itself.
+        folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"gristway-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, parents=bool(given), exist_ok=True)
         status = os.stat(folder, follow_symlinks=bool(given))
@@ -272,29 +274,32 @@ def _start(socket_path: str) -> None:
     assert process.stdout is not None
     with process.stdout as said:
         ready = said.readline()
-    if not ready.startswith(b"ready"):
+        if ready != b"ready\n":
+            ready += said.read()
+    if ready != b"ready\n":
         process.wait()
         raise MachineError(
-            f"the node could not be started{_last_line(log, said=ready)} (exit code"
+            f"the node could not be started{_complaint(log, said=ready)} (exit code"
             f" {process.returncode})"
         )
     process.log = log  # type: ignore[attr-defined]
     _started.append(process)
 
 
-def _last_line(log: object, said: bytes = b"") -> str:
+def _complaint(log: IO[bytes], said: bytes = b"") -> str:
     with contextlib.suppress(OSError, ValueError):
-        log.seek(0)  # type: ignore[attr-defined]
-        lines = (said + log.read()).decode(errors="replace").strip().splitlines()  # type: ignore[attr-defined]
-        if lines:
-            return f": {lines[-1]}"
+        log.seek(0)
+        lines = (said + log.read()).decode(errors="replace").split("\n")
+        text = "; ".join(line.strip() for line in lines if line.strip())
+        if text:
+            return f": {text[-_MOST_COMPLAINT:]}"
     return ""
 
 
 def _last_words() -> str:
     """What the node that this process has started last has complained about."""
     for process in reversed(_started):
-        return _last_line(process.log)  # type: ignore[attr-defined]
+        return _complaint(process.log)  # type: ignore[attr-defined]
     return ""
 
 
@@ -312,8 +317,11 @@ def _reap(patience: float) -> None:
 
 
 def _forget_started() -> None:
-    _started.clear()  # they are the parent's children
+    """Lets go of nodes that are another process's to wait for, or end by themselves later."""
+    for process in _started:
+        process.returncode = process.returncode or 0  # or its object complains when it goes
+    _started.clear()
 
 
-if sys.platform == "linux":
-    os.register_at_fork(after_in_child=_forget_started)
+atexit.register(_forget_started)
+os.register_at_fork(after_in_child=_forget_started)

@@ -34,8 +34,10 @@ class Reading:
     def settings(self, world: World) -> str:
         """As a node takes them."""
         path = os.path.realpath(os.fspath(self.path))
-        if "\n" in path or "\r" in path:
-            raise WrongCallError("a dataset's path cannot have a line break in it")
+        if "\n" in path or "\r" in path or not _is_unicode(path):
+            raise WrongCallError(
+                f"the path {path!r} has a line break in it, or bytes that are no UTF-8: rename it"
+            )
         if self.batch_size < 1:
             raise WrongCallError(f"batch_size must be 1 or more, not {self.batch_size}")
         values = {
@@ -52,6 +54,14 @@ class Reading:
             "ranks-here": world.ranks_here,
         }
         return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _memory(memory: str | int) -> str:

@@ -13,6 +13,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import queue
 import random
 import signal
 import sys
@@ -20,7 +21,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 from gristway import shipment
@@ -84,31 +85,57 @@ class InTrainer:
 
 
 class InThreads:
-    """Transforms in threads: right where the transform leaves the interpreter, as decoders do."""
+    """Transforms in threads: right where the transform leaves the interpreter, as decoders do.
+
+    The threads do not keep a program from ending, whatever they are at.
+    """
 
     def __init__(self, transform: Transform, collate_fn: Collate | None, workers: int) -> None:
         self._transform = transform
         self._collate = collate_fn or default_collate
         self._workers = workers
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gristway-transform")
+        self._tasks: queue.SimpleQueue[tuple[list[Any], Future[list[Any]]] | None]
+        self._tasks = queue.SimpleQueue()
+        self._closed = False
+        for number in range(workers):
+            threading.Thread(
+                target=self._run, name=f"gristway-transform-{number}", daemon=True
+            ).start()
 
     def submit(self, batch: Batch) -> Callable[[], Any]:
         samples = list(batch.samples())
-        futures = [
-            self._threads.submit(self._run, samples[start:end])
-            for start, end in _stretches(len(samples), self._workers)
-        ]
+        futures: list[Future[list[Any]]] = []
+        for start, end in _stretches(len(samples), self._workers):
+            future: Future[list[Any]] = Future()
+            futures.append(future)
+            self._tasks.put((samples[start:end], future))
 
         def result() -> Any:
             return self._collate([done for future in futures for done in future.result()])
 
         return result
 
-    def _run(self, samples: list[Any]) -> list[Any]:
-        return [transform_one(self._transform, sample) for sample in samples]
+    def _run(self) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is None:
+                return
+            samples, future = task
+            done = []
+            try:
+                for sample in samples:
+                    if self._closed:
+                        return
+                    done.append(transform_one(self._transform, sample))
+                future.set_result(done)
+            except BaseException as wrong:
+                future.set_exception(wrong)
+            del task, samples, future, done
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._closed = True
+        for _ in range(self._workers):
+            self._tasks.put(None)
 
 
 def _stretches(count: int, parts: int) -> list[tuple[int, int]]:
@@ -240,8 +267,11 @@ class _Worker:
     def submit(self, batch: Batch, start: int, end: int) -> Future[Any]:
         future: Future[Any] = Future()
         with self._condition:
-            self._tasks.append((batch, start, end, future))
-            self._condition.notify()
+            if self._ended:
+                future.cancel()
+            else:
+                self._tasks.append((batch, start, end, future))
+                self._condition.notify()
         return future
 
     def end(self) -> None:
@@ -361,10 +391,11 @@ def _seed_all(text: str) -> None:
     have their parent's."""
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
     random.seed(number)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(number % (1 << 32))
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(number)
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        numpy.random.seed(number % (1 << 32))
+    if torch is not None:
+        torch.manual_seed(number)
 
 
 def _transformed(

@@ -102,7 +102,7 @@ final class Engine implements AutoCloseable {
     long available = MachineMemory.available();
     if (memoryBytes > available) {
       throw Failure.environment(
-          "%d bytes of memory are not free here, only %d are: give --memory at most that%s",
+          "%d bytes of memory are not free here, only %d are: give it at most that much memory%s",
           memoryBytes,
           available,
           options.policy().equals(UnboundedPolicy.NAME)

@@ -43,7 +43,13 @@ final class Connection implements AutoCloseable {
   /** Answers until the client is gone. */
   void serve() throws IOException, InterruptedException {
     while (true) {
-      Message request = Message.read(channel);
+      Message request;
+      try {
+        request = Message.read(channel);
+      } catch (OutOfMemoryError tooMuch) {
+        heapTooSmall().write(channel);
+        return;
+      }
       Message reply;
       try {
         reply = answer(request);
@@ -52,11 +58,7 @@ final class Connection implements AutoCloseable {
       } catch (BufferUnderflowException short_) {
         reply = failed(Failure.Kind.DAMAGED.number(), "a request is shorter than its kind says");
       } catch (OutOfMemoryError tooMuch) {
-        reply =
-            failed(
-                Failure.Kind.ENVIRONMENT.number(),
-                "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or"
-                    + " more");
+        reply = heapTooSmall();
       }
       if (reply != null) {
         for (String line = node.notice(); line != null; line = node.notice()) {
@@ -65,6 +67,12 @@ final class Connection implements AutoCloseable {
         reply.write(channel);
       }
     }
+  }
+
+  private static Message heapTooSmall() {
+    return failed(
+        Failure.Kind.ENVIRONMENT.number(),
+        "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or more");
   }
 
   private static Message failed(int kind, String message) {
@@ -84,6 +92,7 @@ final class Connection implements AutoCloseable {
       case Message.STATE -> state(request);
       case Message.STATS -> stats();
       case Message.BYE -> {
+        feeds().keep(lent.values());
         lent.clear();
         yield null;
       }
@@ -99,7 +108,7 @@ final class Connection implements AutoCloseable {
     return known;
   }
 
-  private Message hello(Message request) {
+  private Message hello(Message request) throws InterruptedException {
     int protocol = request.getInt();
     String version = request.getText();
     if (protocol != Message.PROTOCOL || !version.equals(node.version())) {
@@ -111,7 +120,7 @@ final class Connection implements AutoCloseable {
     int rank = request.getInt();
     batches = request.getInt();
     Settings settings = new Settings(request.getText(), request.getText(), request.getRest());
-    Feeds opened = node.feeds(settings);
+    Feeds opened = node.feeds(this, settings);
     feeds = opened;
     Message welcome = Message.of(Message.WELCOME);
     Snapshot snapshot = opened.dataset().snapshot();

@@ -1,6 +1,9 @@
 package org.gristway.node;
 
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Consumer;
@@ -20,6 +23,7 @@ final class Feeds implements AutoCloseable {
   private final Consumer<String> notices;
   private final AskedIndices asked;
   private final TreeMap<Integer, RankFeed> ranks = new TreeMap<>();
+  private final List<Runnable> kept = new ArrayList<>();
   private boolean closed;
 
   Feeds(Settings settings, Consumer<String> notices) {
@@ -71,10 +75,18 @@ final class Feeds implements AutoCloseable {
     return sums;
   }
 
+  /**
+   * Takes over memory that a client uses after it has left: it is released when all reading ends.
+   */
+  synchronized void keep(Collection<Runnable> releases) {
+    kept.addAll(releases);
+  }
+
   @Override
   public synchronized void close() {
     closed = true;
     ranks.values().forEach(RankFeed::close);
+    kept.forEach(Runnable::run);
     dataset.close();
   }
 }

@@ -29,11 +29,15 @@ public final class Node implements AutoCloseable {
   /** For the first client to come: whoever has started the node may be gone. */
   private static final long FIRST_CLIENT_SECONDS = 30;
 
+  /** For a job to leave before the next is told that the node is in use. */
+  private static final long LEAVING_MILLIS = 2000;
+
   private final Path socket;
   private final String version;
   private final boolean isNamed;
-  private final String user = System.getProperty("user.name");
+  private final String user;
   private final Set<Connection> clients = new HashSet<>();
+  private final Set<Connection> users = new HashSet<>(); // of the feeds
   private final Queue<String> notices = new ConcurrentLinkedQueue<>();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final ServerSocketChannel server;
@@ -64,6 +68,8 @@ public final class Node implements AutoCloseable {
     this.version = version;
     this.isNamed = isNamed;
     try {
+      // As the system has it: the JVM's own notion is a question mark for a user without a name.
+      user = Files.getOwner(Path.of("/proc/self")).getName();
       server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
       try {
         server.bind(UnixDomainSocketAddress.of(socket));
@@ -137,28 +143,37 @@ public final class Node implements AutoCloseable {
     Feeds unused = null;
     synchronized (this) {
       clients.remove(client);
-      if (clients.isEmpty()) {
+      if (users.remove(client) && users.isEmpty()) {
         unused = feeds;
         feeds = null;
-        if (!isNamed) {
-          ended.countDown();
-        }
+      }
+      if (clients.isEmpty() && !isNamed) {
+        ended.countDown();
       }
     }
     if (unused != null) {
       unused.close();
     }
+    synchronized (this) {
+      notifyAll(); // its memory is free now, for whoever wants something else
+    }
   }
 
-  /** What a client wants to be given. */
-  synchronized Feeds feeds(Settings settings) {
+  /** What a client wants to be given; others that want something else may be about to leave. */
+  synchronized Feeds feeds(Connection client, Settings settings) throws InterruptedException {
+    long deadline = System.nanoTime() + LEAVING_MILLIS * 1_000_000;
     Feeds known = feeds;
+    while (known != null && !known.settings().isSame(settings) && System.nanoTime() < deadline) {
+      wait(LEAVING_MILLIS / 100);
+      known = feeds;
+    }
     if (known == null) {
       known = new Feeds(settings, notices::add);
       feeds = known;
     } else {
       known.settings().checkSame(settings);
     }
+    users.add(client);
     return known;
   }
 

@@ -62,7 +62,7 @@ final class RankFeed implements AutoCloseable {
   private long frontier; // the step that the loader gives next
   private int open; // batches of the loader that are held or lent
   private boolean taking; // somebody waits for the loader's next batch
-  private boolean closed;
+  private volatile boolean closed;
 
   RankFeed(int rank, Settings settings, Consumer<String> notices) {
     this.rank = rank;
@@ -301,6 +301,11 @@ final class RankFeed implements AutoCloseable {
     lock.unlock();
     try {
       memory = memory(from);
+    } catch (Failure failure) {
+      if (closed) {
+        throw Failure.environment("the node ends");
+      }
+      throw failure;
     } finally {
       lock.lock();
       taking = false;

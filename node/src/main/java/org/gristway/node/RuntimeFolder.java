@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 public final class RuntimeFolder {
 
   /** What a socket's address has room for. */
-  private static final int MOST_PATH_BYTES = 107;
+  private static final int MOST_PATH_BYTES = 106;
 
   private static final String PRIVATE = "rwx------";
 

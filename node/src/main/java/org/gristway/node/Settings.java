@@ -54,6 +54,12 @@ final class Settings {
     this.set = set;
   }
 
+  boolean isSame(Settings others) {
+    return values.equals(others.values)
+        && state.equals(others.state)
+        && Arrays.equals(set, others.set);
+  }
+
   /** Refuses a client that wants something else, naming what. */
   void checkSame(Settings others) {
     for (Map.Entry<String, String> value : values.entrySet()) {
