@@ -93,9 +93,6 @@ def _leaf(values: Sequence[Any]) -> Stack:
             for v in values
         ):
             return Stack(numpy.stack(values), True)
-    elif type(first) in (bool, int, float) and all(type(v) is type(first) for v in values):
-        kind = {bool: numpy.bool_, int: numpy.int64, float: numpy.float64}[type(first)]
-        return Stack(numpy.array(values, dtype=kind), True)
     elif isinstance(first, numpy.generic) and all(type(v) is type(first) for v in values):
         return Stack(numpy.array(values), True)
     return Stack(values, False)
@@ -146,8 +143,12 @@ def _collated(values: Sequence[Any]) -> Any:
         from gristway import torch
 
         return torch.default_collate(values)  # type: ignore[arg-type]
-    if _numpy() is None:
+    numpy = _numpy()
+    if numpy is None:
         return list(values)
+    if all(isinstance(value, (bool, int, float)) for value in values):
+        array = numpy.array(values)
+        return array.astype(numpy.int64) if array.dtype.kind == "i" else array
     if any(hasattr(value, "shape") for value in values):
         shapes = sorted({str(getattr(v, "shape", type(v).__name__)) for v in values})
         raise ValueError(
@@ -159,7 +160,7 @@ def _collated(values: Sequence[Any]) -> Any:
             "samples of one batch have different parts: make them alike in transform, or give a"
             " collate_fn"
         )
-    return values
+    return list(values)
 
 
 def _unstacked(part: Any) -> list[Any]:

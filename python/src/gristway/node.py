@@ -319,6 +319,7 @@ def _reap(patience: float) -> None:
 def _forget_started() -> None:
     """Lets go of nodes that are another process's to wait for, or end by themselves later."""
     for process in _started:
+        process.log.close()  # type: ignore[attr-defined]
         process.returncode = process.returncode or 0  # or its object complains when it goes
     _started.clear()
 

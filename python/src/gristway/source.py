@@ -33,11 +33,11 @@ class Reading:
 
     def settings(self, world: World) -> str:
         """As a node takes them."""
-        path = os.path.realpath(os.fspath(self.path))
-        if "\n" in path or "\r" in path or not _is_unicode(path):
+        if any(character in self.path for character in "\n\r\0") or not _is_unicode(self.path):
             raise WrongCallError(
-                f"the path {path!r} has a line break in it, or bytes that are no UTF-8: rename it"
+                f"the path {self.path!r} has a line break in it, or bytes that are no UTF-8: rename it"
             )
+        path = os.path.realpath(self.path)
         if self.batch_size < 1:
             raise WrongCallError(f"batch_size must be 1 or more, not {self.batch_size}")
         values = {

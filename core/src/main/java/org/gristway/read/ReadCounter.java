@@ -41,6 +41,11 @@ public enum ReadCounter {
     return text;
   }
 
+  /** True if it tells what is so now, and not what has been up to now. */
+  public boolean isLevel() {
+    return this == RESIDENT_BYTES || this == HANDOVER_BYTES;
+  }
+
   static List<String> names() {
     return Arrays.stream(values()).map(ReadCounter::text).toList();
   }

@@ -43,22 +43,18 @@ final class Connection implements AutoCloseable {
   /** Answers until the client is gone. */
   void serve() throws IOException, InterruptedException {
     while (true) {
-      Message request;
-      try {
-        request = Message.read(channel);
-      } catch (OutOfMemoryError tooMuch) {
-        heapTooSmall().write(channel);
-        return;
-      }
       Message reply;
       try {
-        reply = answer(request);
+        reply = answer(Message.read(channel));
       } catch (Failure failure) {
-        reply = failed(failure.kind().number(), String.valueOf(failure.getMessage()));
-      } catch (BufferUnderflowException short_) {
-        reply = failed(Failure.Kind.DAMAGED.number(), "a request is shorter than its kind says");
+        if (node.hasEnded()) {
+          return; // the client is to see that, and not what came of it
+        }
+        reply = failed(failure);
+      } catch (BufferUnderflowException tooShort) {
+        reply = failed(Failure.damaged("a request is shorter than its kind says"));
       } catch (OutOfMemoryError tooMuch) {
-        reply = heapTooSmall();
+        reply = failed(Message.heapTooSmall());
       }
       if (reply != null) {
         for (String line = node.notice(); line != null; line = node.notice()) {
@@ -69,14 +65,10 @@ final class Connection implements AutoCloseable {
     }
   }
 
-  private static Message heapTooSmall() {
-    return failed(
-        Failure.Kind.ENVIRONMENT.number(),
-        "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or more");
-  }
-
-  private static Message failed(int kind, String message) {
-    return Message.of(Message.FAILED).putByte(kind).putRest(message);
+  private static Message failed(Failure failure) {
+    return Message.of(Message.FAILED)
+        .putByte(failure.kind().number())
+        .putRest(String.valueOf(failure.getMessage()));
   }
 
   private @Nullable Message answer(Message request) throws InterruptedException {

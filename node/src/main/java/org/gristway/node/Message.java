@@ -87,16 +87,37 @@ final class Message {
    * The next message of a channel.
    *
    * @throws EOFException if there is none
-   * @throws Failure (damaged) if it is none of ours
+   * @throws IOException if it is none of ours
+   * @throws Failure (environment) if there is no memory for it; it is skipped then
    */
   static Message read(ReadableByteChannel from) throws IOException {
     ByteBuffer head = fill(from, ByteBuffer.allocate(HEAD).order(ByteOrder.LITTLE_ENDIAN));
     int length = head.getInt() - 1;
     if (length < 0 || length > MOST_BYTES) {
-      throw Failure.damaged("a message of %d bytes: the other side is no Gristway client", length);
+      throw new IOException("a message of " + length + " bytes: the other side is no client");
     }
     int kind = head.get();
-    return new Message(kind, fill(from, ByteBuffer.allocate(length)));
+    ByteBuffer body;
+    try {
+      body = ByteBuffer.allocate(length);
+    } catch (OutOfMemoryError tooMuch) {
+      skip(from, length); // so that the answer is waited for
+      throw heapTooSmall();
+    }
+    return new Message(kind, fill(from, body));
+  }
+
+  /** What a client is told when the node cannot hold what it wants. */
+  static Failure heapTooSmall() {
+    return Failure.environment(
+        "the node's heap is too small for this dataset: set GRISTWAY_JAVA_OPTS=-Xmx1g, or more");
+  }
+
+  private static void skip(ReadableByteChannel from, int length) throws IOException {
+    ByteBuffer some = ByteBuffer.allocate(4096);
+    for (int left = length; left > 0; left -= some.capacity()) {
+      fill(from, some.clear().limit(Math.min(left, some.capacity())));
+    }
   }
 
   private static ByteBuffer fill(ReadableByteChannel from, ByteBuffer buffer) throws IOException {

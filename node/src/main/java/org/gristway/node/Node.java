@@ -177,6 +177,10 @@ public final class Node implements AutoCloseable {
     return known;
   }
 
+  boolean hasEnded() {
+    return ended.getCount() == 0;
+  }
+
   /** A line that a client is to be told, and has not been; null if there is none. */
   @Nullable String notice() {
     return notices.poll();
@@ -185,6 +189,7 @@ public final class Node implements AutoCloseable {
   /** Stops listening and gives everything back. */
   @Override
   public void close() {
+    ended.countDown();
     try {
       server.close();
       Files.deleteIfExists(socket);

@@ -150,7 +150,7 @@ final class RankFeed implements AutoCloseable {
     locked(
         () -> {
           for (ReadCounter counter : ReadCounter.values()) {
-            long before = counted.getOrDefault(counter, 0L);
+            long before = counter.isLevel() ? 0 : counted.getOrDefault(counter, 0L);
             sums.put(counter, before + loader.counter(counter));
           }
         });
