@@ -21,8 +21,6 @@ from gristway.errors import LostNodeError, MachineError
 # As the node's class BatchLayout has it: a header, then a record for each place.
 _HEADER_BYTES = 64
 _RECORD = struct.Struct("<qqqqqii")
-_PLACES = struct.Struct("<i")
-_PLACES_AT = 20
 _REPEAT = 1
 _DAMAGED = 2
 _PARTS = 4
@@ -35,25 +33,18 @@ class Area(NamedTuple):
 
     process: int
     descriptor: int
+    node: int
     serial: int
     offset: int
     size: int
 
 
-class Mappings:
-    """The stretches of nodes' memory that this process has mapped lately: they come again."""
+class Mapping:
+    """A mapped area. Other processes can map it from here too, also when the node is gone."""
 
-    def __init__(self) -> None:
-        self._mapped: OrderedDict[Area, mmap.mmap] = OrderedDict()
-
-    def get(self, area: Area) -> mmap.mmap:
-        """The mapping of an area; raises LostNodeError if the node is gone."""
-        known = self._mapped.get(area)
-        if known is not None:
-            self._mapped.move_to_end(area)
-            return known
+    def __init__(self, area: Area) -> None:
         try:
-            descriptor = os.open(f"/proc/{area.process}/fd/{area.descriptor}", os.O_RDWR)
+            self._descriptor = os.open(f"/proc/{area.process}/fd/{area.descriptor}", os.O_RDWR)
         except FileNotFoundError:
             raise LostNodeError("the node is gone") from None
         except OSError as failed:
@@ -61,9 +52,10 @@ class Mappings:
                 f"cannot open the memory of the node, process {area.process}: {failed.strerror}; it"
                 " must run as the same user, where this process can see it"
             ) from None
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
         try:
-            mapped = mmap.mmap(
-                descriptor,
+            self.memory = mmap.mmap(
+                self._descriptor,
                 area.size,
                 # All at once: page by page, the first use of each would cost a fault.
                 flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
@@ -72,12 +64,26 @@ class Mappings:
             )
         except (OSError, ValueError) as failed:
             raise MachineError(f"cannot map {area.size} bytes of the node: {failed}") from None
-        finally:
-            os.close(descriptor)
-        self._mapped[area] = mapped
-        while len(self._mapped) > _MOST_MAPPED:
-            self._mapped.popitem(last=False)  # views of it keep it
-        return mapped
+        self.here = area._replace(process=os.getpid(), descriptor=self._descriptor)
+
+
+class Mappings:
+    """The stretches of nodes' memory that this process has mapped lately: they come again."""
+
+    def __init__(self) -> None:
+        self._mapped: OrderedDict[Area, Mapping] = OrderedDict()
+
+    def get(self, area: Area) -> Mapping:
+        """The mapping of an area; raises LostNodeError if the node is gone."""
+        # The descriptor only says how to get there.
+        key = area._replace(process=0, descriptor=0)
+        known = self._mapped.get(key)
+        if known is None:
+            known = self._mapped[key] = Mapping(area)
+            while len(self._mapped) > _MOST_MAPPED:
+                self._mapped.popitem(last=False)  # batches keep theirs
+        self._mapped.move_to_end(key)
+        return known
 
 
 class Batch:
@@ -86,7 +92,7 @@ class Batch:
     `release` is called once, when no view of the batch's bytes is left.
     """
 
-    __slots__ = ("area", "first", "_bytes", "_records", "_describe", "_described")
+    __slots__ = ("first", "_mapping", "_bytes", "_records", "_describe", "_described")
 
     def __init__(
         self,
@@ -97,10 +103,10 @@ class Batch:
         describe: Callable[[list[int]], list[tuple[str, list[tuple[str, int]]]]],
         release: Callable[[], None] | None,
     ) -> None:
-        self.area = area
+        self._mapping = mappings.get(area)
         self.first = first
         # Views of views hold this object, whatever becomes of the views in between.
-        owner = (ctypes.c_char * area.size).from_buffer(mappings.get(area))
+        owner = (ctypes.c_char * area.size).from_buffer(self._mapping.memory)
         if release is not None:
             weakref.finalize(owner, release).atexit = False
         self._bytes = memoryview(owner).cast("B").toreadonly()
@@ -111,6 +117,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._records)
+
+    @property
+    def area(self) -> Area:
+        """Where it is, for another process to map while this one has it."""
+        return self._mapping.here
 
     def size(self) -> tuple[int, int]:
         """How many samples it has, and how many bytes they have."""
@@ -205,4 +216,11 @@ class Sample:
 
 def area_of(piece: Piece) -> Area:
     """Where a piece is."""
-    return Area(piece.process, piece.descriptor, piece.serial, piece.offset, piece.area_bytes)
+    return Area(
+        piece.process,
+        piece.descriptor,
+        piece.process,
+        piece.serial,
+        piece.offset,
+        piece.area_bytes,
+    )

@@ -28,7 +28,7 @@ _WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
 _HEAD = struct.Struct("<IB")
 _PIECE = struct.Struct("<qiqqqii")
 _CREDENTIALS = struct.Struct("iII")
-_WELCOME_BODY = struct.Struct("<7q")
+_WELCOME_BODY = struct.Struct("<8q")
 
 _log = logging.getLogger("gristway")
 
@@ -42,6 +42,7 @@ class Hello:
     samples: bytes = b""
     rank: int = 0
     batches: int = 0
+    version: int = 0  # of the dataset; 0 for the newest
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Welcome:
     first_step: int
     first_steps: int
     steps: int
+    version: int
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Connection:
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            self._socket.settimeout(None)  # whatever the program's default for sockets is
             self._socket.connect(path)
             _check_own(self._socket, path)
         except BaseException:
@@ -94,7 +97,7 @@ class Connection:
     def hello(self, version: str, hello: Hello) -> Welcome:
         text = version.encode()
         body = struct.pack("<iI", PROTOCOL, len(text)) + text
-        body += struct.pack("<ii", hello.rank, hello.batches)
+        body += struct.pack("<iii", hello.rank, hello.batches, hello.version)
         for part in (hello.settings, hello.state):
             encoded = part.encode()
             body += struct.pack("<I", len(encoded)) + encoded

@@ -1,8 +1,9 @@
-"""What the processes of one rank must agree on: which epoch an iteration of a DataLoader is.
+"""What the processes of one rank must agree on: which epoch an iteration of a DataLoader is, and which
+samples of it are given.
 
-A DataLoader tells a dataset in its workers nothing of epochs, and may make the workers anew for each.
-So the training process keeps a page of memory that all of them see. It has no name, and goes with
-that process.
+A DataLoader tells a dataset in its workers nothing of epochs, and may make the workers anew for each. So
+the training process keeps a stretch of memory that all of them see. It has no name, and goes with that
+process.
 """
 
 from __future__ import annotations
@@ -11,26 +12,43 @@ import contextlib
 import fcntl
 import mmap
 import os
+import pickle
 import struct
+import threading
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_PAGE = 4096
-_NUMBERS = struct.Struct("<7q")
-_BEGUN_AT = 1024  # a byte for each worker that has begun the latest iteration
-_MOST_WORKERS = _PAGE - _BEGUN_AT
+from gristway.errors import LostNodeError
+
+_BYTES = 1 << 20
+_LENGTH = struct.Struct("<q")
+
+# Iterations that may be under way at once, and stretches of an epoch that may be free apart.
+_MOST_ITERATIONS = 8
+_MOST_STRETCHES = 1024
 
 
 @dataclass
-class _Numbers:
-    generation: int  # how often an epoch was set
-    next_epoch: int
-    iterations: int
-    seed: int  # of the latest iteration: torch draws one for each
-    epoch: int  # of the latest iteration
-    batch_size: int  # that its first request has had, or 0
-    by_workers: int  # 1 if it runs in workers
+class _Iteration:
+    number: int
+    seed: int | None  # torch draws one for the workers of each
+    epoch: int
+    batch_size: int = 0  # that its first request has had, or 0
+    begun: set[int] = field(default_factory=set)  # workers
+    free: list[tuple[int, int]] | None = None  # positions that are not given; all if it is None
+
+
+@dataclass
+class _Page:
+    generation: int = 0  # how often an epoch was set
+    next_epoch: int = 0
+    runs_in_workers: bool = False
+    made: int = 0
+    iterations: list[_Iteration] = field(default_factory=list)
+
+    def iteration(self, number: int) -> _Iteration | None:
+        return next((known for known in self.iterations if known.number == number), None)
 
 
 class Ledger:
@@ -39,94 +57,164 @@ class Ledger:
     def __init__(self, epoch: int) -> None:
         self._process = os.getpid()
         self._descriptor = os.memfd_create("gristway-ledger")
-        os.ftruncate(self._descriptor, _PAGE)
         weakref.finalize(self, _close, self._descriptor, self._process)
-        self._mapped: mmap.mmap | None = None
-        self._opened_by = 0
-        with self._numbers() as numbers:
-            numbers.next_epoch = epoch
+        os.ftruncate(self._descriptor, _BYTES)
+        self._file = _identity(self._descriptor)
+        self._begin()
+        with self._page() as page:
+            page.next_epoch = epoch
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"process": self._process, "descriptor": self._descriptor}
-
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self._process = state["process"]
-        self._descriptor = state["descriptor"]
-        self._mapped = None
+    def _begin(self) -> None:
         self._opened_by = 0
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"process": self._process, "descriptor": self._descriptor, "file": self._file}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self._process = state["process"]  # type: ignore[assignment]
+        self._descriptor = state["descriptor"]  # type: ignore[assignment]
+        self._file = state["file"]  # type: ignore[assignment]
+        self._begin()
+
+    def _open(self) -> None:
+        # Each process has a descriptor of its own: it is what the lock belongs to.
+        try:
+            own = os.open(f"/proc/{self._process}/fd/{self._descriptor}", os.O_RDWR)
+        except OSError:
+            raise LostNodeError("the process that has made this dataset is gone") from None
+        weakref.finalize(self, _close, own, os.getpid())
+        if _identity(own) != self._file:
+            raise LostNodeError("the dataset that this is a copy of is gone")
+        self._lock = threading.Lock()
+        self._own = own
+        self._mapped = mmap.mmap(own, _BYTES)
+        self._opened_by = os.getpid()
 
     @contextlib.contextmanager
-    def _numbers(self) -> Iterator[_Numbers]:
-        """The numbers, for this process alone; changes are kept."""
+    def _page(self) -> Iterator[_Page]:
+        """What is written, for this process and thread alone; changes are kept."""
         if self._opened_by != os.getpid():
-            # Each process has a descriptor of its own: it is what the lock belongs to.
-            self._own = os.open(f"/proc/{self._process}/fd/{self._descriptor}", os.O_RDWR)
-            weakref.finalize(self, _close, self._own, os.getpid())
-            self._mapped = mmap.mmap(self._own, _PAGE)
-            self._opened_by = os.getpid()
-        assert self._mapped is not None
-        fcntl.flock(self._own, fcntl.LOCK_EX)
-        try:
-            numbers = _Numbers(*_NUMBERS.unpack_from(self._mapped))
-            yield numbers
-            _NUMBERS.pack_into(self._mapped, 0, *vars(numbers).values())
-        finally:
-            fcntl.flock(self._own, fcntl.LOCK_UN)
+            self._open()
+        with self._lock:
+            fcntl.flock(self._own, fcntl.LOCK_EX)
+            try:
+                (length,) = _LENGTH.unpack_from(self._mapped)
+                start = _LENGTH.size
+                page = pickle.loads(self._mapped[start : start + length]) if length else _Page()
+                yield page
+                written = pickle.dumps(page)
+                self._mapped[start : start + len(written)] = written
+                _LENGTH.pack_into(self._mapped, 0, len(written))
+            finally:
+                fcntl.flock(self._own, fcntl.LOCK_UN)
 
     def set_epoch(self, epoch: int) -> None:
         """Has the next iteration be this epoch."""
-        with self._numbers() as numbers:
-            numbers.generation += 1
-            numbers.next_epoch = epoch
+        with self._page() as page:
+            page.generation += 1
+            page.next_epoch = epoch
 
     @property
     def generation(self) -> int:
         """Changes when an epoch is set."""
-        with self._numbers() as numbers:
-            return numbers.generation
+        with self._page() as page:
+            return page.generation
 
     @property
     def runs_in_workers(self) -> bool:
-        with self._numbers() as numbers:
-            return bool(numbers.by_workers)
+        with self._page() as page:
+            return page.runs_in_workers
 
     def begin(
-        self, worker: int, workers: int, seed: int | None, epoch: int | None
+        self, worker: int, seed: int | None, epoch: int | None = None, given: int = 0
     ) -> tuple[int, int]:
         """Tells that a worker begins an iteration; the epoch that it is, and its number.
 
-        Workers of one iteration have the same seed and begin it once each. An epoch that is given is
-        one that is gone on with.
+        Workers of one iteration have the same seed and begin it once each. An epoch that is named is
+        one that is gone on with, and the first `given` positions of it were given before.
         """
-        worker %= _MOST_WORKERS
-        with self._numbers() as numbers:
-            mapped = self._mapped
-            assert mapped is not None
-            known = 0 if seed is None else seed & ((1 << 63) - 1)
-            is_new = (
-                seed is None
-                or numbers.iterations == 0
-                or known != numbers.seed
-                or mapped[_BEGUN_AT + worker] != 0
-                or (epoch is not None and epoch != numbers.epoch)
-            )
-            if is_new:
-                mapped[_BEGUN_AT:] = bytes(_MOST_WORKERS)
-                numbers.iterations += 1
-                numbers.seed = known
-                numbers.epoch = numbers.next_epoch if epoch is None else epoch
-                numbers.next_epoch = numbers.epoch + 1
-                numbers.batch_size = 0
-            mapped[_BEGUN_AT + worker] = 1
-            numbers.by_workers = 0 if seed is None else 1
-            return numbers.epoch, numbers.iterations
+        with self._page() as page:
+            page.runs_in_workers = seed is not None
+            joined = None
+            if seed is not None:
+                for known in reversed(page.iterations):
+                    if known.seed == seed and worker not in known.begun:
+                        joined = known if epoch is None or known.epoch == epoch else None
+                        break
+            if joined is None:
+                page.made += 1
+                joined = _Iteration(page.made, seed, page.next_epoch if epoch is None else epoch)
+                page.next_epoch = joined.epoch + 1
+                page.iterations = [*page.iterations[1 - _MOST_ITERATIONS :], joined]
+            joined.begun.add(worker)
+            if given:
+                free = joined.free or [(0, 1 << 62)]
+                joined.free = _without(free, 0, given)
+            return joined.epoch, joined.number
 
-    def batch_size(self, first: int | None) -> int:
-        """The batch size of the latest iteration: that of its first request, which tells it."""
-        with self._numbers() as numbers:
-            if first is not None:
-                numbers.batch_size = first
-            return numbers.batch_size
+    def batch_size(self, iteration: int, first: int | None) -> int:
+        """The batch size of an iteration: that of its first request, which tells it; 0 before."""
+        with self._page() as page:
+            known = page.iteration(iteration)
+            if known is None:
+                return first or 0
+            if first is not None and known.batch_size == 0:
+                known.batch_size = first
+            return known.batch_size
+
+    def allot(
+        self, iteration: int, share: int, preferred: int, count: int
+    ) -> list[tuple[int, int]] | None:
+        """Positions of an iteration for so many samples, as stretches: those that are preferred, if
+        nobody has them, or else the lowest that are free. None if not so many are free."""
+        with self._page() as page:
+            known = page.iteration(iteration)
+            if known is None:
+                return None
+            free = [
+                (start, min(end, share))
+                for start, end in known.free or [(0, share)]
+                if start < share
+            ]
+            if known.free == []:
+                free = []
+            stretches = [(preferred, preferred + count)]
+            fits = any(start <= preferred and preferred + count <= end for start, end in free)
+            if not fits or len(free) >= _MOST_STRETCHES:
+                stretches = _lowest(free, count)
+                if not stretches:
+                    return None
+            for start, end in stretches:
+                free = _without(free, start, end)
+            known.free = free
+            return stretches
+
+
+def _lowest(free: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    stretches = []
+    for start, end in free:
+        taken = min(count, end - start)
+        stretches.append((start, start + taken))
+        count -= taken
+        if count == 0:
+            return stretches
+    return []
+
+
+def _without(free: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    left = []
+    for low, high in free:
+        if low < min(high, start):
+            left.append((low, min(high, start)))
+        if max(low, end) < high:
+            left.append((max(low, end), high))
+    return left
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _close(descriptor: int, process: int) -> None:

@@ -138,8 +138,6 @@ class Loader:
         )
         welcome = self._source.welcome()
         self._finalizer = weakref.finalize(self, Source.close, self._source)
-        self._rest_epoch = welcome.first_epoch
-        self._rest_steps = welcome.first_steps
         self._steps = welcome.steps
         # Where training is: the next batch that it has not received.
         self._epoch = welcome.first_epoch
@@ -190,6 +188,7 @@ class Loader:
                 self._pool = pools.InTrainer(self._transform, self._collate)
             elif self._workers == "threads":
                 self._pool = pools.InThreads(self._transform, self._collate, self._num_workers)
+                self._pool_finalizer = weakref.finalize(self, self._pool.close)
             else:
                 self._pools += 1
                 self._pool = pools.InProcesses(

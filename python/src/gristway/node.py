@@ -206,6 +206,8 @@ class Client:
         connection = _find_or_start(self.where)
         try:
             self._welcome = connection.hello(java.version(), hello)
+            # From now on this version is meant, whatever is appended to the dataset.
+            self._hello = replace(self._hello, version=self._welcome.version)
         except BaseException:
             connection.drop()
             raise
@@ -234,13 +236,23 @@ def _find_or_start(where: Address) -> Connection:
         # Another process may have started it while this one waited.
         with contextlib.suppress(OSError):
             return Connection(where.socket)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(where.socket)
+        _sweep(Path(where.socket).parent)
         _start(where.socket)
         try:
             return Connection(where.socket)
         except OSError as gone:
             raise LostNodeError(f"the node was gone as soon as it was there: {gone}") from None
+
+
+def _sweep(folder: Path) -> None:
+    """Removes the sockets of nodes that were killed."""
+    for path in folder.glob("*.sock"):
+        try:
+            Connection(os.fspath(path)).drop()
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except (OSError, MachineError):
+            pass  # not ours to judge
 
 
 @contextlib.contextmanager

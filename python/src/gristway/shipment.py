@@ -28,6 +28,7 @@ class Ticket(NamedTuple):
     sender: bytes  # tells a process from others that had its number before
     process: int
     descriptor: int
+    serial: int  # tells a slot from others of its process
     size: int
     lengths: list[int]
 
@@ -35,7 +36,8 @@ class Ticket(NamedTuple):
 class _Slot:
     """A stretch of shared memory for one shipment at a time. Its first byte is 1 when it is free."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, serial: int, size: int) -> None:
+        self.serial = serial
         self.size = size
         self.descriptor = os.memfd_create("gristway-shipment")
         os.ftruncate(self.descriptor, size)
@@ -56,6 +58,7 @@ class _Outbox:
     def __init__(self) -> None:
         self._sender = os.urandom(16)
         self._slots: list[_Slot] = []
+        self._made = 0
         self._lock = threading.Lock()
 
     def send(self, pieces: Sequence[memoryview]) -> Ticket:
@@ -67,7 +70,7 @@ class _Outbox:
         for piece, length in zip(pieces, lengths):
             slot.memory[at : at + length] = piece
             at += length
-        return Ticket(self._sender, os.getpid(), slot.descriptor, slot.size, lengths)
+        return Ticket(self._sender, os.getpid(), slot.descriptor, slot.serial, slot.size, lengths)
 
     def _slot(self, size: int) -> _Slot:
         for slot in list(self._slots):
@@ -77,13 +80,14 @@ class _Outbox:
                 self._slots.remove(slot)
                 slot.close()
         pages = (size + size // 8) // mmap.PAGESIZE + 1
-        slot = _Slot(pages * mmap.PAGESIZE)
+        self._made += 1
+        slot = _Slot(self._made, pages * mmap.PAGESIZE)
         self._slots.append(slot)
         return slot
 
 
 _outbox: _Outbox | None = None
-_mapped: OrderedDict[tuple[bytes, int, int], mmap.mmap] = OrderedDict()
+_mapped: OrderedDict[tuple[bytes, int], mmap.mmap] = OrderedDict()
 _mapped_lock = threading.Lock()
 
 
@@ -119,7 +123,7 @@ def fetch(ticket: Ticket, kind: type[Any] = bytes) -> list[Any]:
 
 
 def _mapping(ticket: Ticket) -> mmap.mmap:
-    key = (ticket.sender, ticket.descriptor, ticket.size)
+    key = (ticket.sender, ticket.serial)
     with _mapped_lock:
         known = _mapped.get(key)
         if known is not None:

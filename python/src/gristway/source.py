@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from gristway.batch import Batch, Mappings, area_of
 from gristway.connection import Hello, Piece, Welcome
-from gristway.errors import LostNodeError, WrongCallError
+from gristway.errors import Error, LostNodeError, MachineError, WrongCallError
 from gristway.node import Client, address
 from gristway.world import World
 
 _SIZE = re.compile(r"(\d{1,18})\s*(b|kib|mib|gib)?", re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%")
+_MOST_LOST = 3
+_MOST_BATCH = 1 << 24
 _SHIFTS = {"b": 0, "kib": 10, "mib": 20, "gib": 30}
 
 
@@ -38,8 +40,8 @@ class Reading:
                 f"the path {self.path!r} has a line break in it, or bytes that are no UTF-8: rename it"
             )
         path = os.path.realpath(self.path)
-        if self.batch_size < 1:
-            raise WrongCallError(f"batch_size must be 1 or more, not {self.batch_size}")
+        if not 1 <= self.batch_size <= _MOST_BATCH:
+            raise WrongCallError(f"batch_size must be 1 to {_MOST_BATCH}, not {self.batch_size}")
         values = {
             "path": path,
             "mode": self.mode,
@@ -120,6 +122,7 @@ class Source:
 
     def batch(self, epoch: int, step: int, workers: int = 1) -> Batch | None:
         """The rank's batch of a step; None if the epoch has no such step."""
+        lost = 0
         while True:
             piece = self._client.call(
                 lambda connection: connection.batch(self.world.rank, epoch, step, workers)
@@ -129,7 +132,7 @@ class Source:
             try:
                 return self._opened(piece)
             except LostNodeError:
-                continue  # it died between its answer and our look; asking again starts it
+                lost = self._lost(lost)
 
     def ask(
         self,
@@ -139,8 +142,9 @@ class Source:
         batch_size: int,
         workers: int,
         indices: list[int],
-    ) -> list[Batch] | None:
-        """As many samples as indices, in one batch or more; None if not so many are left."""
+    ) -> list[Batch]:
+        """As many samples as indices, in one batch or more."""
+        lost = 0
         while True:
             pieces = self._client.call(
                 lambda connection: connection.ask(
@@ -148,18 +152,37 @@ class Source:
                 )
             )
             if pieces is None:
-                return None
+                raise WrongCallError(f"epoch {epoch} has no position {start}")
             try:
                 return [self._opened(piece) for piece in pieces]
             except LostNodeError:
-                continue
+                lost = self._lost(lost)
+
+    def _lost(self, before: int) -> int:
+        """A node may die between its answer and our look; asking again starts it. One that answers
+        and cannot be found is somewhere else."""
+        if before >= _MOST_LOST:
+            raise MachineError(
+                "the node answers, and its memory is not in /proc: it must run where this process can"
+                " see it, with the same process ids"
+            )
+        return before + 1
 
     def _opened(self, piece: Piece) -> Batch:
         if self._mappings is None:
             self._mappings = Mappings()
-        return Batch(
-            self._mappings, area_of(piece), piece.first, piece.count, self.describe, piece.release
-        )
+        try:
+            return Batch(
+                self._mappings,
+                area_of(piece),
+                piece.first,
+                piece.count,
+                self.describe,
+                piece.release,
+            )
+        except Error:
+            piece.release()
+            raise
 
     def describe(self, samples: list[int]) -> list[tuple[str, list[tuple[str, int]]]]:
         return self._client.ask(lambda connection: connection.describe(samples))

@@ -21,8 +21,11 @@ from gristway.world import find_world
 
 __all__ = ["MapDataset", "StreamDataset", "default_collate"]
 
-_ANY = -1
 _FIRST_REQUEST_SECONDS = 60.0
+
+# Who asks for one sample at a time gets the next that is left, from batches of this size.
+_ONE_BY_ONE = 32
+_ANYWHERE = -1
 
 
 class StreamDataset(IterableDataset[Any]):
@@ -95,9 +98,9 @@ class StreamDataset(IterableDataset[Any]):
         if self._resumes and self._place is not None:
             epoch, step = self._place
             self._resumes = False
-            self._ledger.begin(worker, workers, seed, epoch)
+            self._ledger.begin(worker, seed, epoch)
         else:
-            epoch, _ = self._ledger.begin(worker, workers, seed, None)
+            epoch, _ = self._ledger.begin(worker, seed)
             step = worker
         self._place = (epoch, step)
         # One that is worked on, and two that are on their way to the trainer.
@@ -223,17 +226,20 @@ class MapDataset(Dataset[Any]):
         self._ledger.set_epoch(epoch)
 
     def __getitem__(self, index: int) -> Any:
-        return self.__getitems__([index])[0]
+        return self._items([index], False)[0]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
+        return self._items(indices, True)
+
+    def _items(self, indices: list[int], as_batch: bool) -> list[Any]:
         wanted = [self._checked(index) for index in indices]
         if not wanted:
             return []
         self._source.expect(1)
         if not self._redirect:
-            batches = self._source.ask(0, 0, 0, len(wanted), 1, wanted) or []
+            batches = self._source.ask(0, 0, 0, len(wanted), 1, wanted)
         else:
-            batches = self._redirected(wanted)
+            batches = self._redirected(wanted, as_batch)
         return [self._item(sample) for batch in batches for sample in batch.samples()]
 
     def _checked(self, index: int) -> int:
@@ -249,23 +255,31 @@ class MapDataset(Dataset[Any]):
             return bytes(sample.data), sample.label
         return transform_one(self._transform, sample)
 
-    def _redirected(self, wanted: list[int]) -> list[Batch]:
+    def _redirected(self, wanted: list[int], as_batch: bool) -> list[Batch]:
         worker, workers, seed = _worker()
         iteration = (self._ledger.generation, seed)
         if iteration != self._seen:
             self._begin(iteration, worker, workers, seed)
-        start = self._start(len(wanted), worker, workers)
-        if start + len(wanted) > self._share and self._requests > 0:
+        stretches = self._allotted(len(wanted), as_batch, worker, workers)
+        if stretches is None and self._requests > 0:
             # This epoch has not so many left, so this is the next one's first request.
             self._begin(iteration, worker, workers, seed)
-            start = self._start(len(wanted), worker, workers)
-        batches = self._source.ask(
-            self._epoch, self._iteration, start, self._batch_size, workers, wanted
-        )
-        if batches is None:
+            stretches = self._allotted(len(wanted), as_batch, worker, workers)
+        if stretches is None:
             raise WrongCallError(
                 f"{len(wanted)} samples are asked for at once, and rank {self._source.world.rank} has"
                 f" {self._share} in an epoch"
+            )
+        batches: list[Batch] = []
+        for start, end in stretches:
+            first = sum(len(batch) for batch in batches)
+            batches += self._source.ask(
+                self._epoch,
+                self._iteration,
+                start,
+                self._batch_size,
+                workers,
+                wanted[first : first + end - start],
             )
         self._requests += 1
         self._asked += len(wanted)
@@ -277,35 +291,41 @@ class MapDataset(Dataset[Any]):
         self._seen = iteration
         if self._resumes:
             self._resumes = False
-            _, self._iteration = self._ledger.begin(worker, workers, seed, self._epoch)
-            self._ledger.batch_size(self._batch_size)
+            # What the other workers have not given yet lies less than a round before this.
+            given = max(0, self._requests * workers + worker - workers + 1) * self._batch_size
+            given = self._asked if workers == 1 else given
+            _, self._iteration = self._ledger.begin(worker, seed, self._epoch, given)
+            self._ledger.batch_size(self._iteration, self._batch_size)
             return
-        self._epoch, self._iteration = self._ledger.begin(worker, workers, seed, None)
+        self._epoch, self._iteration = self._ledger.begin(worker, seed)
         self._requests = 0
         self._asked = 0
         self._batch_size = 0
 
-    def _start(self, count: int, worker: int, workers: int) -> int:
-        """Where in this rank's order the answer to a request begins.
+    def _allotted(
+        self, count: int, as_batch: bool, worker: int, workers: int
+    ) -> list[tuple[int, int]] | None:
+        """Where in this rank's order the answer to a request is.
 
         A DataLoader hands its batches to its workers in turn, so a worker knows the number of each of
         its requests in the epoch; with the batch size, that makes the order the same for any number of
-        workers. Where batches differ in size, each request gets what comes next.
+        workers. Where requests follow another pattern, each gets the lowest that is left.
         """
-        if workers == 1:
-            self._batch_size = self._batch_size or count
-            return self._asked
-        if self._batch_size == 0:
-            first = count if worker == 0 and self._requests == 0 else None
-            deadline = time.monotonic() + _FIRST_REQUEST_SECONDS
-            self._batch_size = self._ledger.batch_size(first)
-            while self._batch_size == 0 and time.monotonic() < deadline:
+        if not as_batch:
+            self._batch_size = self._batch_size or _ONE_BY_ONE
+            return self._ledger.allot(self._iteration, self._share, _ANYWHERE, count)
+        first = count if worker == 0 and self._requests == 0 else None
+        deadline = time.monotonic() + _FIRST_REQUEST_SECONDS
+        while self._batch_size == 0:
+            self._batch_size = self._ledger.batch_size(self._iteration, first)
+            if self._batch_size == 0:
+                if time.monotonic() > deadline:
+                    first = count
                 time.sleep(0.001)
-                self._batch_size = self._ledger.batch_size(None)
-        if count > self._batch_size:
-            self._batch_size = self._batch_size or count
-            return _ANY
-        return (self._requests * workers + worker) * self._batch_size
+        # Who asks alone gets one after the other, whatever the sizes.
+        number = self._requests * workers + worker
+        preferred = self._asked if workers == 1 else number * self._batch_size
+        return self._ledger.allot(self._iteration, self._share, preferred, count)
 
     def state_dict(self) -> dict[str, Any]:
         """Where this process is. For StatefulDataLoader, which asks each worker for its own."""

@@ -7,6 +7,7 @@ does not depend on who was how fast.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import multiprocessing
@@ -25,7 +26,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from gristway import shipment
-from gristway.batch import Area, Batch, Mappings
+from gristway.batch import Batch, Mappings
 from gristway.collate import Collate, default_collate, join, stack
 from gristway.errors import Error
 from gristway.source import Source
@@ -125,6 +126,7 @@ class InThreads:
             try:
                 for sample in samples:
                     if self._closed:
+                        future.cancel()
                         return
                     done.append(transform_one(self._transform, sample))
                 future.set_result(done)
@@ -169,6 +171,8 @@ class InProcesses:
         self._deaths: list[float] = []
         self._owner = os.getpid()
         self._closed = False
+        # Batches that a transform keeps views of in its process: their memory is not reused.
+        self.kept: list[Batch] = []
         self._workers = [_Worker(self, number) for number in range(workers)]
 
     def submit(self, batch: Batch) -> Callable[[], Any]:
@@ -278,7 +282,7 @@ class _Worker:
         with self._condition:
             self._ended = True
             self._condition.notify()
-        self._process.kill()
+            self._process.kill()
 
     def join(self) -> None:
         self._thread.join()
@@ -303,9 +307,10 @@ class _Worker:
         while True:
             try:
                 self._pipe.send((batch.area, batch.first + start, end - start))
-                done, outcome = _unpacked(self._pipe.recv_bytes())
+                message = self._pipe.recv_bytes()
                 break
             except (EOFError, OSError):
+                self._process.kill()  # it may only have closed the pipe
                 self._process.join()
                 if self._ended:
                     future.cancel()
@@ -315,30 +320,38 @@ class _Worker:
                         Error(f"{died(self.pid, self._process.exitcode)}, and others before it")
                     )
                     return
-                self._pipe.close()
-                self._start()
-            except BaseException as wrong:
-                future.set_exception(wrong)
-                return
+                with self._condition:
+                    if self._ended:
+                        future.cancel()
+                        return
+                    self._pipe.close()
+                    self._start()
+        try:
+            done, outcome, is_kept = _unpacked(message)
+        except BaseException as wrong:
+            future.set_exception(wrong)
+            return
+        if is_kept:
+            self._pool.kept.append(batch)
         if done:
             future.set_result(outcome)
         else:
             future.set_exception(_rebuilt(*outcome))
 
 
-def _packed(done: bool, outcome: Any) -> bytes:
+def _packed(done: bool, outcome: Any) -> tuple[bytes, shipment.Ticket | None]:
     """What a worker says: what is large in it goes through shared memory."""
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps((done, outcome), protocol=5, buffer_callback=buffers.append)
     ticket = shipment.send([buffer.raw() for buffer in buffers]) if buffers else None
-    return pickle.dumps((body, ticket))
+    return body, ticket
 
 
-def _unpacked(message: bytes) -> tuple[bool, Any]:
-    body, ticket = pickle.loads(message)
+def _unpacked(message: bytes) -> tuple[bool, Any, bool]:
+    body, ticket, is_kept = pickle.loads(message)
     buffers = [] if ticket is None else shipment.fetch(ticket, bytearray)
     done, outcome = pickle.loads(body, buffers=buffers)
-    return done, outcome
+    return done, outcome, is_kept
 
 
 def _rebuilt(pickled: bytes | None, text: str, key: str) -> BaseException:
@@ -379,9 +392,14 @@ def _work(
             area, first, count = pipe.recv()
         except (EOFError, OSError):
             return
-        reply = _transformed(mappings, area, first, count, transform, stacks, source)
+        released: list[bool] = []
+        batch = Batch(
+            mappings, area, first, count, source.describe, functools.partial(released.append, True)
+        )
+        body, ticket = _transformed(batch, transform, stacks)
+        del batch
         try:
-            pipe.send_bytes(reply)
+            pipe.send_bytes(pickle.dumps((body, ticket, not released)))
         except OSError:
             return
 
@@ -399,17 +417,10 @@ def _seed_all(text: str) -> None:
 
 
 def _transformed(
-    mappings: Mappings,
-    area: Area,
-    first: int,
-    count: int,
-    transform: Transform,
-    stacks: bool,
-    source: Source,
-) -> bytes:
+    batch: Batch, transform: Transform, stacks: bool
+) -> tuple[bytes, shipment.Ticket | None]:
     key = "?"
     try:
-        batch = Batch(mappings, area, first, count, source.describe, None)
         results = []
         for sample in batch.samples():
             try:

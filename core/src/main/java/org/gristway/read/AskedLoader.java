@@ -93,6 +93,11 @@ public final class AskedLoader implements AutoCloseable {
     return open(path, options.withStrict(true), dataset -> SampleSet.all(dataset.size()), false);
   }
 
+  /** The same over an open dataset, which it closes in the end. */
+  public static AskedLoader exact(Dataset dataset, LoaderOptions options) {
+    return open(dataset, options.withStrict(true), opened -> SampleSet.all(opened.size()), false);
+  }
+
   /** Redirects within all samples of the dataset. */
   public static AskedLoader redirected(Path path, LoaderOptions options) {
     return open(path, options, dataset -> SampleSet.all(dataset.size()), true);
@@ -111,7 +116,11 @@ public final class AskedLoader implements AutoCloseable {
 
   private static AskedLoader open(
       Path path, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
-    Dataset dataset = Dataset.open(path);
+    return open(Dataset.open(path), options, set, redirect);
+  }
+
+  private static AskedLoader open(
+      Dataset dataset, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
     try {
       return new AskedLoader(dataset, options, set.apply(dataset), redirect);
     } catch (Throwable refused) {

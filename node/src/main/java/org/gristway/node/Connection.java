@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Connection implements AutoCloseable {
 
+  private static final int BUG = 70;
+
   private final Node node;
   private final SocketChannel channel;
   private final Map<Long, Runnable> lent = new HashMap<>(); // how to release it, by token
@@ -55,6 +57,8 @@ final class Connection implements AutoCloseable {
         reply = failed(Failure.damaged("a request is shorter than its kind says"));
       } catch (OutOfMemoryError tooMuch) {
         reply = failed(Message.heapTooSmall());
+      } catch (RuntimeException bug) {
+        reply = Message.of(Message.FAILED).putByte(BUG).putRest("a bug in the node: " + bug);
       }
       if (reply != null) {
         for (String line = node.notice(); line != null; line = node.notice()) {
@@ -111,15 +115,16 @@ final class Connection implements AutoCloseable {
     }
     int rank = request.getInt();
     batches = request.getInt();
+    int datasetVersion = request.getInt();
     Settings settings = new Settings(request.getText(), request.getText(), request.getRest());
-    Feeds opened = node.feeds(this, settings);
+    Feeds opened = node.feeds(this, settings, datasetVersion);
     feeds = opened;
     Message welcome = Message.of(Message.WELCOME);
     Snapshot snapshot = opened.dataset().snapshot();
     welcome.putLong(ProcessHandle.current().pid());
     welcome.putLong(snapshot.sampleCount()).putLong(snapshot.dataBytes());
     if (settings.mode() == Settings.Mode.EXACT) {
-      return welcome.putLong(0).putLong(0).putLong(0).putLong(0);
+      return welcome.putLong(0).putLong(0).putLong(0).putLong(0).putLong(snapshot.version());
     }
     RankFeed feed = feed(rank);
     long first = feed.firstEpoch();
@@ -127,7 +132,8 @@ final class Connection implements AutoCloseable {
         .putLong(first)
         .putLong(feed.firstStep())
         .putLong(feed.steps(first))
-        .putLong(feed.steps(first + 1));
+        .putLong(feed.steps(first + 1))
+        .putLong(snapshot.version());
   }
 
   private RankFeed feed(int rank) {
@@ -192,7 +198,8 @@ final class Connection implements AutoCloseable {
       Settings settings = feeds().settings();
       LoaderOptions options =
           settings.options(0, feeds().dataset().snapshot()).withWorld(World.of(1));
-      loader = AskedLoader.exact(settings.path(), options);
+      int version = feeds().dataset().snapshot().version();
+      loader = AskedLoader.exact(Dataset.open(settings.path(), version), options);
       exact = loader;
       exactSerial = Piece.nextSerial();
     }

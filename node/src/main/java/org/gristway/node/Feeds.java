@@ -26,10 +26,14 @@ final class Feeds implements AutoCloseable {
   private final List<Runnable> kept = new ArrayList<>();
   private boolean closed;
 
-  Feeds(Settings settings, Consumer<String> notices) {
+  /**
+   * @param version of the dataset, or 0 for the newest
+   */
+  Feeds(Settings settings, int version, Consumer<String> notices) {
     this.settings = settings;
     this.notices = notices;
-    this.dataset = Dataset.open(settings.path());
+    this.dataset =
+        version == 0 ? Dataset.open(settings.path()) : Dataset.open(settings.path(), version);
     SampleSet named;
     try {
       named = settings.samples(dataset.size());
@@ -60,7 +64,7 @@ final class Feeds implements AutoCloseable {
     }
     RankFeed known = ranks.get(rank);
     if (known == null) {
-      known = new RankFeed(rank, settings, notices);
+      known = new RankFeed(rank, settings, dataset.snapshot().version(), notices);
       ranks.put(rank, known);
     }
     return known;

@@ -17,6 +17,7 @@ import org.gristway.Failure;
  * <pre>
  * requests
  *    1 hello     protocol 4, version length 4, version, rank 4, batches at once 4,
+ *                version of the dataset 4 (0 for the newest),
  *                settings length 4, settings, state length 4, state, a bit a sample of the set
  *    2 batch     rank 4, epoch 8, step 8, workers 4
  *    3 ask       rank 4, epoch 8, iteration 8, start 8, batch size 4, workers 4, n 4,
@@ -28,7 +29,7 @@ import org.gristway.Failure;
  *    8 bye       no reply; what the client has not released, it goes on to use
  * replies
  *   16 welcome      process 8, samples 8, bytes 8, first epoch 8, first step 8,
- *                   steps of that epoch 8, steps of the others 8
+ *                   steps of that epoch 8, steps of the others 8, version of the dataset 8
  *   17 pieces       n 4, n times: token 8, descriptor 4, serial 8, offset 8, area bytes 8,
  *                   first place 4, places 4
  *   18 description  for each sample: key length 4, key, parts 4, for each: name length 4, name,

@@ -160,7 +160,8 @@ public final class Node implements AutoCloseable {
   }
 
   /** What a client wants to be given; others that want something else may be about to leave. */
-  synchronized Feeds feeds(Connection client, Settings settings) throws InterruptedException {
+  synchronized Feeds feeds(Connection client, Settings settings, int version)
+      throws InterruptedException {
     long deadline = System.nanoTime() + LEAVING_MILLIS * 1_000_000;
     Feeds known = feeds;
     while (known != null && !known.settings().isSame(settings) && System.nanoTime() < deadline) {
@@ -168,7 +169,7 @@ public final class Node implements AutoCloseable {
       known = feeds;
     }
     if (known == null) {
-      known = new Feeds(settings, notices::add);
+      known = new Feeds(settings, version, notices::add);
       feeds = known;
     } else {
       known.settings().checkSame(settings);

@@ -45,6 +45,9 @@ final class RankFeed implements AutoCloseable {
 
   private final int rank;
   private final Settings settings;
+  private final int version;
+  private final long firstEpoch;
+  private final long firstStep;
   private final Consumer<String> notices;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -61,21 +64,28 @@ final class RankFeed implements AutoCloseable {
   private long epoch;
   private long frontier; // the step that the loader gives next
   private int open; // batches of the loader that are held or lent
+  private int mostPieces = 1; // of a request: it may ask for more than a batch
   private boolean taking; // somebody waits for the loader's next batch
   private volatile boolean closed;
 
-  RankFeed(int rank, Settings settings, Consumer<String> notices) {
+  /**
+   * @param version of the dataset, which may have newer ones by now
+   */
+  RankFeed(int rank, Settings settings, int version, Consumer<String> notices) {
     this.rank = rank;
     this.settings = settings;
+    this.version = version;
     this.notices = notices;
     // Who asks by index tells the size of batches with the first request.
     this.unit = settings.mode() == Settings.Mode.REDIRECT ? UNKNOWN : 1;
     this.loader = open(null, unit);
+    this.firstEpoch = loader.firstEpoch();
+    this.firstStep = loader.firstStep();
     begin();
   }
 
   private Loader open(Beginning.@Nullable Place place, int steps) {
-    Dataset dataset = Dataset.open(settings.path());
+    Dataset dataset = Dataset.open(settings.path(), version);
     LoaderOptions options;
     SampleSet samples;
     try {
@@ -114,7 +124,8 @@ final class RankFeed implements AutoCloseable {
 
   private int areas() {
     int wanted = wants.values().stream().mapToInt(Integer::intValue).sum();
-    return Math.min(Handover.MOST_AREAS, Handover.AREAS_AHEAD - 1 + Math.max(1, wanted));
+    int enough = Handover.AREAS_AHEAD - 1 + Math.max(1, wanted) + mostPieces - 1;
+    return Math.min(Handover.MOST_AREAS, enough);
   }
 
   private void locked(Runnable work) {
@@ -127,12 +138,13 @@ final class RankFeed implements AutoCloseable {
     }
   }
 
+  /** Where the run begins, wherever it is by now. */
   long firstEpoch() {
-    return loader.firstEpoch();
+    return firstEpoch;
   }
 
   long firstStep() {
-    return loader.firstStep();
+    return firstStep;
   }
 
   /** Steps of the rank in an epoch. */
@@ -174,6 +186,10 @@ final class RankFeed implements AutoCloseable {
       goTo(ofEpoch, start, atOnce, workers);
       if (start == ANY ? left() < count : start + count > steps(ofEpoch)) {
         return pieces;
+      }
+      if (count / unit + 1 > mostPieces && count > unit) {
+        mostPieces = count / unit + 1;
+        loader.grow(areas());
       }
       long step = start;
       int missing = count;
@@ -336,6 +352,11 @@ final class RankFeed implements AutoCloseable {
   private void awaitMemory(Object client) throws InterruptedException {
     int has = lent.getOrDefault(client, 0);
     int hasOrWaits = has + waiting.values().stream().mapToInt(Integer::intValue).sum();
+    if (!held.isEmpty() && hasOrWaits + held.size() >= open) {
+      // Whoever would ask for these may be gone; if not, they are read again.
+      held.pollLastEntry().getValue().release();
+      return;
+    }
     if (held.isEmpty() && hasOrWaits >= open) {
       throw Failure.wrongCall(
           "all %d batches of rank %d that may be in memory at once are in use, of %d bytes: let go of"
