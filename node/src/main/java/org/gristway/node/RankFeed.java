@@ -195,6 +195,7 @@ final class RankFeed implements AutoCloseable {
       int missing = count;
       while (missing > 0) {
         long from = start == ANY && !held.isEmpty() ? held.firstKey() : step;
+        splitAt(from);
         Piece piece = held.remove(from);
         if (piece == null) {
           // Meanwhile another client may have gone elsewhere, or have had this very batch.
@@ -219,6 +220,22 @@ final class RankFeed implements AutoCloseable {
       throw thrown;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** True if a step is held, perhaps behind others that nobody has asked for yet. */
+  private boolean isHeld(long step) {
+    Map.Entry<Long, Piece> entry = held.floorEntry(step);
+    return entry != null && step - entry.getKey() < (unit == 1 ? 1 : entry.getValue().count());
+  }
+
+  /** Sees to it that a step which is held is the first of its piece. */
+  private void splitAt(long step) {
+    Map.Entry<Long, Piece> entry = held.floorEntry(step);
+    if (entry != null && entry.getKey() < step && isHeld(step)) {
+      int before = (int) (step - entry.getKey());
+      held.put(entry.getKey(), entry.getValue().head(before));
+      held.put(step, entry.getValue().tail(before));
     }
   }
 
@@ -266,7 +283,7 @@ final class RankFeed implements AutoCloseable {
         return false;
       }
       next = 0;
-    } else if (start == ANY || held.containsKey(start)) {
+    } else if (start == ANY || isHeld(start)) {
       return true;
     }
     return start == ANY
