@@ -31,9 +31,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class RankFeed implements AutoCloseable {
 
-  /** In place of a step: whichever come next. */
-  static final long ANY = -1;
-
   /** In place of the steps of a batch: nothing is read until they are known. */
   private static final int UNKNOWN = 0;
 
@@ -42,6 +39,9 @@ final class RankFeed implements AutoCloseable {
 
   /** Batches that are built to no end rather than beginning anew. */
   private static final int WORTH_SKIPPING = 16;
+
+  /** More than any training has. */
+  private static final long MOST_EPOCHS = 1L << 48;
 
   private final int rank;
   private final Settings settings;
@@ -163,7 +163,7 @@ final class RankFeed implements AutoCloseable {
         () -> {
           for (ReadCounter counter : ReadCounter.values()) {
             long before = counter.isLevel() ? 0 : counted.getOrDefault(counter, 0L);
-            sums.put(counter, before + loader.counter(counter));
+            sums.put(counter, before + (unit == NOT_OPEN ? 0 : loader.counter(counter)));
           }
         });
     return sums;
@@ -173,18 +173,26 @@ final class RankFeed implements AutoCloseable {
    * Some steps of an epoch; empty if it has not so many left.
    *
    * @param client who asks
-   * @param start the first step, or {@link #ANY}
+   * @param start the first step
    * @param count of steps
    * @param atOnce steps of a batch: clients ask for this many, but at the end of an epoch
    * @param workers that share the rank, and ask for every so many-th batch each
    */
   List<Piece> take(Object client, long ofEpoch, long start, int count, int atOnce, int workers)
       throws InterruptedException {
+    if (ofEpoch < 0
+        || ofEpoch > MOST_EPOCHS
+        || start < 0
+        || count < 1
+        || atOnce < 1
+        || workers < 1) {
+      throw Failure.wrongCall("there is no step %d in epoch %d", start, ofEpoch);
+    }
     List<Piece> pieces = new ArrayList<>();
     lock.lockInterruptibly();
     try {
       goTo(ofEpoch, start, atOnce, workers);
-      if (start == ANY ? left() < count : start + count > steps(ofEpoch)) {
+      if (start > steps(ofEpoch) - count) {
         return pieces;
       }
       if (count / unit + 1 > mostPieces && count > unit) {
@@ -194,9 +202,8 @@ final class RankFeed implements AutoCloseable {
       long step = start;
       int missing = count;
       while (missing > 0) {
-        long from = start == ANY && !held.isEmpty() ? held.firstKey() : step;
-        splitAt(from);
-        Piece piece = held.remove(from);
+        splitAt(step);
+        Piece piece = held.remove(step);
         if (piece == null) {
           // Meanwhile another client may have gone elsewhere, or have had this very batch.
           takeNext(client);
@@ -205,7 +212,7 @@ final class RankFeed implements AutoCloseable {
           int places = atOnce == 1 ? piece.count() : Math.min(missing, piece.count());
           pieces.add(piece.head(places));
           if (places < piece.count()) {
-            held.put(from + places, piece.tail(places));
+            held.put(step + places, piece.tail(places));
           } else {
             piece.release();
           }
@@ -239,10 +246,6 @@ final class RankFeed implements AutoCloseable {
     }
   }
 
-  private long left() {
-    return steps(epoch) - frontier + held.values().stream().mapToLong(Piece::count).sum();
-  }
-
   /** Sees to it that a step of an epoch is held, or among the next of the loader. */
   private void goTo(long ofEpoch, long start, int atOnce, int workers) throws InterruptedException {
     if (unit == UNKNOWN && ofEpoch == epoch && frontier == 0) {
@@ -255,7 +258,7 @@ final class RankFeed implements AutoCloseable {
     if (closed) {
       throw Failure.environment("the node ends");
     }
-    if (start != ANY && start >= steps(ofEpoch)) {
+    if (start >= steps(ofEpoch)) {
       return;
     }
     if (isNear(ofEpoch, start, atOnce, workers)) {
@@ -264,13 +267,11 @@ final class RankFeed implements AutoCloseable {
         epoch++;
         frontier = 0;
       }
-      if (start != ANY) {
-        // Each client's requests rise: what it has passed, nobody will ask for.
-        releaseHeld(step -> step < start && (start - step) % ((long) workers * unit) == 0);
-      }
+      // Each client's requests rise: what it has passed, nobody will ask for.
+      releaseHeld(step -> step < start && (start - step) % ((long) workers * unit) == 0);
       return;
     }
-    reopen(ofEpoch, start == ANY ? 0 : Math.max(0, start - (workers - 1L) * atOnce), atOnce);
+    reopen(ofEpoch, Math.max(0, start - (workers - 1L) * atOnce), atOnce);
   }
 
   private boolean isNear(long ofEpoch, long start, int atOnce, int workers) {
@@ -283,17 +284,18 @@ final class RankFeed implements AutoCloseable {
         return false;
       }
       next = 0;
-    } else if (start == ANY || isHeld(start)) {
+    } else if (isHeld(start)) {
       return true;
     }
-    return start == ANY
-        || (start >= next && start - next <= (long) (workers + WORTH_SKIPPING) * unit);
+    return start >= next && start - next <= (long) (workers + WORTH_SKIPPING) * unit;
   }
 
   private void reopen(long ofEpoch, long step, int atOnce) {
     releaseHeld(_ -> true);
-    for (ReadCounter counter : ReadCounter.values()) {
-      counted.merge(counter, loader.counter(counter), Long::sum);
+    if (unit != NOT_OPEN) {
+      for (ReadCounter counter : ReadCounter.values()) {
+        counted.merge(counter, loader.counter(counter), Long::sum);
+      }
     }
     loader.retire(); // before the next is opened: there may not be memory for both
     unit = NOT_OPEN; // if this fails, the next request tries again

@@ -93,7 +93,7 @@ final class Settings {
   }
 
   int ranks() {
-    return Math.toIntExact(number("ranks"));
+    return small("ranks");
   }
 
   @Nullable ReadState state() {
@@ -115,7 +115,7 @@ final class Settings {
 
   /** How a rank's batches are read: each rank has its share of the machine's memory and threads. */
   LoaderOptions options(int rank, Snapshot snapshot) {
-    int here = Math.toIntExact(number("ranks-here"));
+    int here = small("ranks-here");
     if (rank < 0 || rank >= ranks() || here < 1 || here > ranks()) {
       throw Failure.wrongCall(
           "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
@@ -123,7 +123,7 @@ final class Settings {
     return new LoaderOptions(
         text("policy"),
         memory(snapshot) / here,
-        Math.toIntExact(number("batch")),
+        small("batch"),
         number("seed"),
         number("extent"),
         new World(ranks(), ranks(), rank),
@@ -162,6 +162,14 @@ final class Settings {
       throw Failure.damaged("the client says nothing about '%s'", name);
     }
     return value;
+  }
+
+  private int small(String name) {
+    long number = number(name);
+    if (number < 1 || number > Integer.MAX_VALUE) {
+      throw Failure.wrongCall("'%s' cannot be %d", name, number);
+    }
+    return (int) number;
   }
 
   private long number(String name) {

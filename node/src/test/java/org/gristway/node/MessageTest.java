@@ -100,11 +100,11 @@ class MessageTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, -1, Integer.MIN_VALUE, Integer.MAX_VALUE, (256 << 20) + 2})
-  void a_length_that_cannot_be_is_damage_and_nothing_is_allocated(int length) {
+  void after_a_length_that_cannot_be_there_is_nothing_to_be_said(int length) {
     byte[] head = ByteBuffer.allocate(5).order(ByteOrder.LITTLE_ENDIAN).putInt(length).array();
     assertThatThrownBy(() -> read(head))
-        .isInstanceOf(Failure.class)
-        .hasMessageContaining("no Gristway client");
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("the other side is no client");
   }
 
   @Test

@@ -119,7 +119,7 @@ class NodeTest {
       long[] welcome = client.attach(packed.text());
       assertThat(welcome[0]).isEqualTo(ProcessHandle.current().pid());
       assertThat(welcome[1]).isEqualTo(Packed.SAMPLES);
-      assertThat(LongStream.of(welcome).skip(3)).containsExactly(0L, 0L, 29L, 29L);
+      assertThat(LongStream.of(welcome).skip(3)).containsExactly(0L, 0L, 29L, 29L, 1L);
       for (int step = 0; step < BATCHES; step++) {
         TestClient.Lent lent = client.take(0, step);
         assertThat(client.samples(lent)).isEqualTo(order.get(step));
@@ -262,11 +262,13 @@ class NodeTest {
       assertFailed(client.call(Message.of(99)), Failure.Kind.DAMAGED, "kind 99");
       assertFailed(client.call(Message.of(0)), Failure.Kind.DAMAGED, "kind 0");
       assertFailed(client.call(Message.of(Message.HELLO)), Failure.Kind.DAMAGED, "shorter");
+      assertFailed(
+          client.call(TestClient.hello(packed.text(), 1, 1)),
+          Failure.Kind.WRONG_CALL,
+          "no rank 1 of 1");
       client.attach(packed.text());
       assertFailed(
           client.call(Message.of(Message.BATCH).putInt(0)), Failure.Kind.DAMAGED, "shorter");
-      assertFailed(
-          client.call(TestClient.batch(1, 0, 0)), Failure.Kind.WRONG_CALL, "no rank 1 of 1");
       assertFailed(
           client.call(Message.of(Message.DESCRIBE).putInt(1).putLong(Packed.SAMPLES)),
           Failure.Kind.WRONG_CALL,

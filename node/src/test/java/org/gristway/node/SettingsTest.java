@@ -102,7 +102,7 @@ class SettingsTest {
     assertRefused(() -> options(1), "no rank 1 of 1");
     assertRefused(() -> options(-1), "no rank -1 of 1");
     assertRefused(() -> options(0, "ranks=2", "ranks-here=3"), "not 3 of them");
-    assertRefused(() -> options(0, "ranks=2", "ranks-here=0"), "not 0 of them");
+    assertRefused(() -> options(0, "ranks=2", "ranks-here=0"), "'ranks-here' cannot be 0");
     assertRefused(() -> new Settings(packed.text(), "not a state", new byte[0]).state(), "state");
   }
 

@@ -71,6 +71,7 @@ final class TestClient implements AutoCloseable {
         .putText(VERSION)
         .putInt(rank)
         .putInt(batches)
+        .putInt(0)
         .putText(settings)
         .putText("");
   }
@@ -81,7 +82,7 @@ final class TestClient implements AutoCloseable {
   }
 
   long[] attach(String settings, int rank) throws IOException {
-    long[] welcome = expect(Message.WELCOME, call(hello(settings, rank, 2)), 7);
+    long[] welcome = expect(Message.WELCOME, call(hello(settings, rank, 2)), 8);
     process = welcome[0];
     return welcome;
   }
