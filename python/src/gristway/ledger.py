@@ -15,6 +15,7 @@ import os
 import pickle
 import struct
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,15 +29,26 @@ _LENGTH = struct.Struct("<q")
 _MOST_ITERATIONS = 8
 _MOST_STRETCHES = 1024
 
+# Workers of one iteration are started within this time, or see each other.
+_ALONG_SECONDS = 0.2
+
 
 @dataclass
 class _Iteration:
     number: int
     seed: int | None  # torch draws one for the workers of each
+    made_at: float
     epoch: int
     batch_size: int = 0  # that its first request has had, or 0
-    begun: set[int] = field(default_factory=set)  # workers
+    begun: dict[int, int] = field(default_factory=dict)  # processes, by the workers' numbers
     free: list[tuple[int, int]] | None = None  # positions that are not given; all if it is None
+
+    def may_have(self, started: float) -> bool:
+        """True if a process that was started then may be one of its workers: if others are there
+        still, or if it was started along with them."""
+        return started < self.made_at + _ALONG_SECONDS or any(
+            os.path.exists(f"/proc/{process}") for process in self.begun.values()
+        )
 
 
 @dataclass
@@ -76,6 +88,13 @@ class Ledger:
         self._descriptor = state["descriptor"]  # type: ignore[assignment]
         self._file = state["file"]  # type: ignore[assignment]
         self._begin()
+        if self._process == os.getpid():
+            # A copy beside the original lives by itself.
+            try:
+                self._descriptor = os.dup(self._descriptor)
+            except OSError:
+                raise LostNodeError("the dataset that this is a copy of is gone") from None
+            weakref.finalize(self, _close, self._descriptor, self._process)
 
     def _open(self) -> None:
         # Each process has a descriptor of its own: it is what the lock belongs to.
@@ -138,16 +157,24 @@ class Ledger:
             page.runs_in_workers = seed is not None
             joined = None
             if seed is not None:
-                for known in reversed(page.iterations):
+                # The oldest: a worker may be late for an iteration that others have left already.
+                started = _started()
+                for known in page.iterations:
                     if known.seed == seed and worker not in known.begun:
-                        joined = known if epoch is None or known.epoch == epoch else None
-                        break
+                        if known.may_have(started):
+                            joined = known if epoch is None or known.epoch == epoch else None
+                            break
             if joined is None:
                 page.made += 1
-                joined = _Iteration(page.made, seed, page.next_epoch if epoch is None else epoch)
+                joined = _Iteration(
+                    page.made,
+                    seed,
+                    time.clock_gettime(time.CLOCK_BOOTTIME),
+                    page.next_epoch if epoch is None else epoch,
+                )
                 page.next_epoch = joined.epoch + 1
                 page.iterations = [*page.iterations[1 - _MOST_ITERATIONS :], joined]
-            joined.begun.add(worker)
+            joined.begun[worker] = os.getpid()
             if given:
                 free = joined.free or [(0, 1 << 62)]
                 joined.free = _without(free, 0, given)
@@ -189,6 +216,30 @@ class Ledger:
                 free = _without(free, start, end)
             known.free = free
             return stretches
+
+    def give_back(self, iteration: int, stretches: list[tuple[int, int]]) -> None:
+        """Takes back positions that were allotted for a request that was refused."""
+        with self._page() as page:
+            known = page.iteration(iteration)
+            if known is not None and known.free is not None:
+                known.free = _joined(sorted(known.free + stretches))
+
+
+def _started() -> float:
+    """When this process was started, in seconds since the machine was."""
+    with open("/proc/self/stat", encoding="ascii", errors="replace") as stat:
+        ticks = stat.read().rpartition(")")[2].split()[19]
+    return int(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def _joined(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in free:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _lowest(free: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:

@@ -144,6 +144,9 @@ class Loader:
         self._step = welcome.first_step
         # Where the next iteration begins.
         self._next = (self._epoch, self._step)
+        # The epoch of a state that was taken at its end.
+        epochs = [int(line[6:]) for line in state.splitlines() if line.startswith("epoch ")]
+        self._over = epochs[0] if epochs and epochs[0] < self._epoch else None
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -164,7 +167,9 @@ class Loader:
         that was loaded, the rest of it."""
         if epoch < 0:
             raise WrongCallError(f"there is no epoch {epoch}")
-        if epoch != self._next[0]:
+        if epoch == self._over:
+            self._next = (epoch, self._steps)  # its rest is empty
+        elif epoch != self._next[0]:
             self._next = (epoch, 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -175,6 +180,7 @@ class Loader:
             running.close()  # as with torch, there is one iteration at a time
         epoch, step = self._next
         self._epoch, self._step = epoch, step
+        self._over = None
         self._next = (epoch + 1, 0)
         iterator = _Epoch(self, epoch, step)
         self._iterator = weakref.ref(iterator)
@@ -224,7 +230,8 @@ class Loader:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on where a state was taken: the next iteration is the rest of that epoch."""
-        if not isinstance(state, dict) or not isinstance(state.get("gristway"), str):
+        text = state.get("gristway") if isinstance(state, dict) else None
+        if not isinstance(text, str) or not text:
             raise WrongCallError("this is not a state that Loader.state_dict has given")
         running = self._iterator and self._iterator()
         if running:
@@ -232,7 +239,7 @@ class Loader:
         self._end_workers()
         self._finalizer.detach()
         self._source.close(_NODE_ENDS_SECONDS)
-        self._open(state["gristway"])
+        self._open(text)
 
     def stats(self) -> dict[str, Any]:
         """What has been counted: batches, samples and bytes received; `stall_seconds` in which

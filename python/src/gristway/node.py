@@ -103,6 +103,10 @@ def _runtime_folder() -> Path:
     return folder
 
 
+class _WornOutError(LostNodeError):
+    """Starting the node again makes no sense any more."""
+
+
 class Client:
     """This process's connections to a node. A call that finds the node dead starts it again and is
     made once more: whatever is asked for is named, so the answer is the same.
@@ -122,6 +126,7 @@ class Client:
         self._side: Connection | None = None
         self._welcome: Welcome | None = None
         self._closed = False
+        self._was_started = False
         self._deaths: list[float] = []
 
     def __getstate__(self) -> dict[str, object]:
@@ -157,26 +162,30 @@ class Client:
     def _retried(
         self, request: Callable[[Connection], _Result], connected: Callable[[], Connection]
     ) -> _Result:
-        while True:
+        for _ in range(_DEATHS * 4):
             try:
                 return request(connected())
             except LostNodeError as lost:
                 self._check_open()
-                self._survive(lost)
+                if self.where.is_named or isinstance(lost, _WornOutError):
+                    raise
+                last = lost
+        raise last
 
-    def _survive(self, lost: LostNodeError) -> None:
-        """Returns if it makes sense to try again."""
-        if self.where.is_named:
-            raise lost
+    def _before_start(self) -> None:
+        """Tells that the node must be started again; raises if that happens too often."""
+        if not self._was_started:
+            self._was_started = self._welcome is None
+            if self._was_started:
+                return
         now = time.monotonic()
-        with self._lock:
-            self._deaths = [then for then in self._deaths if now - then < _QUICK_SECONDS] + [now]
-            if len(self._deaths) >= _DEATHS:
-                raise LostNodeError(
-                    f"the node of this loader has died {len(self._deaths)} times in"
-                    f" {now - self._deaths[0]:.0f} s{_last_words()}"
-                ) from lost
-        _log.warning("%s; it is started again", lost)
+        self._deaths = [then for then in self._deaths if now - then < _QUICK_SECONDS] + [now]
+        if len(self._deaths) >= _DEATHS:
+            raise _WornOutError(
+                f"the node of this loader has died {len(self._deaths)} times in"
+                f" {now - self._deaths[0]:.0f} s{_last_words()}"
+            )
+        _log.warning("the node is gone; it is started again")
 
     def _connected_feed(self) -> Connection:
         self._forget_parents()
@@ -203,7 +212,7 @@ class Client:
             self._begin()
 
     def _connect(self, hello: Hello) -> Connection:
-        connection = _find_or_start(self.where)
+        connection = _find_or_start(self.where, self._before_start)
         try:
             self._welcome = connection.hello(java.version(), hello)
             # From now on this version is meant, whatever is appended to the dataset.
@@ -226,7 +235,7 @@ class Client:
         _reap(patience)
 
 
-def _find_or_start(where: Address) -> Connection:
+def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connection:
     with contextlib.suppress(OSError):
         return Connection(where.socket)
     if where.is_named:
@@ -236,6 +245,7 @@ def _find_or_start(where: Address) -> Connection:
         # Another process may have started it while this one waited.
         with contextlib.suppress(OSError):
             return Connection(where.socket)
+        before_start()
         _sweep(Path(where.socket).parent)
         _start(where.socket)
         try:

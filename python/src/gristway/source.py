@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from dataclasses import dataclass
 
 from gristway.batch import Batch, Mappings, area_of
@@ -101,6 +102,7 @@ class Source:
         hello = Hello(reading.settings(world), state, samples, rank=world.rank, batches=batches)
         self.world = world
         self._client = Client(address(hello, world.job, node), hello)
+        weakref.finalize(self, Client.close, self._client)
         self._mappings: Mappings | None = None
         self._run: str | None = None
 
@@ -110,6 +112,7 @@ class Source:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.world = state["world"]  # type: ignore[assignment]
         self._client = state["client"]  # type: ignore[assignment]
+        weakref.finalize(self, Client.close, self._client)
         self._mappings = None
         self._run = None
 

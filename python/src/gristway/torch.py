@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -75,7 +75,6 @@ class StreamDataset(IterableDataset[Any]):
             strict=strict,
         )
         self._source = Source(reading, find_world(rank, world_size), node=node)
-        weakref.finalize(self, Source.close, self._source)
         self._transform = transform
         self._collate = collate_fn or default_collate
         self._steps = self._source.welcome().steps
@@ -200,7 +199,6 @@ class MapDataset(Dataset[Any]):
         )
         samples = b"" if indices is None else _bits(indices)
         self._source = Source(reading, find_world(rank, world_size), node=node, samples=samples)
-        weakref.finalize(self, Source.close, self._source)
         self._transform = transform
         self._redirect = redirect
         welcome = self._source.welcome()
@@ -243,7 +241,7 @@ class MapDataset(Dataset[Any]):
         return [self._item(sample) for batch in batches for sample in batch.samples()]
 
     def _checked(self, index: int) -> int:
-        number = int(index)
+        number = operator.index(index)
         if number < 0:
             number += self._size
         if not 0 <= number < self._size:
@@ -271,16 +269,20 @@ class MapDataset(Dataset[Any]):
                 f" {self._share} in an epoch"
             )
         batches: list[Batch] = []
-        for start, end in stretches:
-            first = sum(len(batch) for batch in batches)
-            batches += self._source.ask(
-                self._epoch,
-                self._iteration,
-                start,
-                self._batch_size,
-                workers,
-                wanted[first : first + end - start],
-            )
+        try:
+            for start, end in stretches:
+                first = sum(len(batch) for batch in batches)
+                batches += self._source.ask(
+                    self._epoch,
+                    self._iteration,
+                    start,
+                    self._batch_size,
+                    workers,
+                    wanted[first : first + end - start],
+                )
+        except BaseException:
+            self._ledger.give_back(self._iteration, stretches)
+            raise
         self._requests += 1
         self._asked += len(wanted)
         return batches

@@ -105,12 +105,19 @@ final class Settings {
     if (set.length == 0) {
       return null;
     }
-    if (set.length != (count + 7) / 8) {
-      throw Failure.wrongCall(
-          "the indices are of a dataset of another size than this one, which has %d samples",
-          count);
+    long last = 8L * set.length - 1;
+    while (last >= 0 && !isNamed(last)) {
+      last--;
     }
-    return SampleSet.where(count, i -> (set[(int) (i >>> 3)] >>> (i & 7) & 1) == 1);
+    if (last >= count) {
+      throw Failure.wrongCall(
+          "index %d is named, and the dataset has %d samples, counted from 0", last, count);
+    }
+    return SampleSet.where(count, i -> i >>> 3 < set.length && isNamed(i));
+  }
+
+  private boolean isNamed(long sample) {
+    return (set[(int) (sample >>> 3)] >>> (sample & 7) & 1) == 1;
   }
 
   /** How a rank's batches are read: each rank has its share of the machine's memory and threads. */

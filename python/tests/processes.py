@@ -1,0 +1,118 @@
+"""Processes and their memory, as the kernel shows them: what tests that kill look at."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+# How soon what belongs to the dead must be gone.
+SOON_SECONDS = 5.0
+
+
+def command(pid: int) -> list[str]:
+    """How a process was started; nothing if it has ended, whether it is waited for or not."""
+    try:
+        return Path("/proc", str(pid), "cmdline").read_text(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def nodes(folder: Path) -> list[int]:
+    """The nodes that live and listen in a runtime folder, or are about to."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            words = command(int(entry))
+            if words[-2:-1] == ["org.gristway.node.NodeMain"] and words[-1].startswith(
+                f"{folder}/"
+            ):
+                found.append(int(entry))
+    return found
+
+
+def the_node(folder: Path) -> int:
+    """The only node of a runtime folder."""
+    (node,) = nodes(folder)
+    return node
+
+
+def kill(pid: int) -> None:
+    """Ends a process as `kill -9` does, and returns when nothing of it runs."""
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not command(pid), f"process {pid} ends")
+
+
+def eventually(happens: Callable[[], _Result], what: str, seconds: float = SOON_SECONDS) -> _Result:
+    """Waits until a call returns something true, and returns that; fails if it does not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = happens()
+        if result:
+            return result
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+
+
+def assert_no_node(folder: Path, seconds: float = SOON_SECONDS) -> None:
+    """All nodes of a runtime folder end by themselves, soon."""
+    eventually(lambda: not nodes(folder), "the node ends with its last client", seconds)
+
+
+def handover_bytes(node: int) -> int:
+    """How much memory a node has mapped for batches on their way to trainers."""
+    total = 0
+    for line in Path("/proc", str(node), "maps").read_text().splitlines():
+        if "memfd:gristway-handover" in line:
+            low, high = line.split()[0].split("-")
+            total += int(high, 16) - int(low, 16)
+    return total
+
+
+def memory_files(pid: int) -> list[str]:
+    """The memory files of Gristway that a process has open."""
+    found = []
+    for entry in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{entry}")
+        except OSError:
+            continue
+        if target.startswith("/memfd:gristway"):
+            found.append(target)
+    return found
+
+
+def apart(work: Callable[[], Any], user: int | None = None) -> Any:
+    """Does something in a process of its own, which may be another user's, and returns what it
+    returns; what it raises fails the test."""
+    mine, theirs = multiprocessing.Pipe()
+
+    def run() -> None:
+        mine.close()
+        try:
+            if user is not None:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            theirs.send((True, work()))
+        except BaseException:
+            theirs.send((False, traceback.format_exc()))
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    theirs.close()
+    try:
+        done, result = mine.recv()
+    finally:
+        process.kill()
+        process.join()
+        mine.close()
+    assert done, result
+    return result
