@@ -392,7 +392,7 @@ class LoaderLifeTest {
   @Test
   void more_memory_than_the_machine_has_is_refused_with_what_there_is() {
     LoaderOptions huge = OPTIONS.withMemory(1L << 50).withExtentBytes(1 << 30).withRanks(4096);
-    assertFails(Kind.ENVIRONMENT, () -> open(huge).close(), "--memory", "not free");
+    assertFails(Kind.ENVIRONMENT, () -> open(huge).close(), "at most that much memory", "not free");
   }
 
   @Test
