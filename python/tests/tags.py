@@ -64,9 +64,11 @@ class Tally:
         return self._rows.setdefault(tag, Row())
 
     def _skip(self, row: Row, report: pytest.TestReport | pytest.CollectReport) -> None:
-        row.skipped += 1
         # Of a skip, pytest keeps file, line and "Skipped: reason".
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        if "in the thorough run" in text:
+            return  # it is not of this run at all
+        row.skipped += 1
         row.reasons.add(" ".join(text.removeprefix("Skipped: ").split()) or "no reason given")
 
 
