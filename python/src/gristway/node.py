@@ -103,10 +103,6 @@ def _runtime_folder() -> Path:
     return folder
 
 
-class _WornOutError(LostNodeError):
-    """Starting the node again makes no sense any more."""
-
-
 class Client:
     """This process's connections to a node. A call that finds the node dead starts it again and is
     made once more: whatever is asked for is named, so the answer is the same.
@@ -127,6 +123,7 @@ class Client:
         self._welcome: Welcome | None = None
         self._closed = False
         self._was_started = False
+        self._is_worn_out = False  # starting it again makes no sense any more
         self._deaths: list[float] = []
 
     def __getstate__(self) -> dict[str, object]:
@@ -167,7 +164,7 @@ class Client:
                 return request(connected())
             except LostNodeError as lost:
                 self._check_open()
-                if self.where.is_named or isinstance(lost, _WornOutError):
+                if self.where.is_named or self._is_worn_out:
                     raise
                 last = lost
         raise last
@@ -181,7 +178,8 @@ class Client:
         now = time.monotonic()
         self._deaths = [then for then in self._deaths if now - then < _QUICK_SECONDS] + [now]
         if len(self._deaths) >= _DEATHS:
-            raise _WornOutError(
+            self._is_worn_out = True
+            raise LostNodeError(
                 f"the node of this loader has died {len(self._deaths)} times in"
                 f" {now - self._deaths[0]:.0f} s{_last_words()}"
             )
