@@ -63,7 +63,8 @@ class StoppedTest {
   private static boolean isStopped(Signal signal, long moment, Object... args) throws Exception {
     // Whatever a shell in the background has made of the signal is undone.
     Process process = new Cli().through("env", "--default-signal=INT,TERM").builder(args).start();
-    // A signal in the first milliseconds ends the JVM itself, with whatever status, before our code.
+    // A signal in the first milliseconds ends the JVM itself, with whatever status, before our
+    // code.
     long later = Math.max(moment, TimeUnit.MILLISECONDS.toNanos(100));
     boolean unused = process.waitFor(later, TimeUnit.NANOSECONDS);
     if (process.isAlive()) {
