@@ -58,9 +58,6 @@ READING: dict[str, Any] = {"seed": 3, "memory": "128KiB", "extent": "8KiB"}
 MOMENTS = {"before the first batch": 0, "mid-epoch": 21, "epoch end": BATCHES}
 
 THOROUGH = os.environ.get("GRISTWAY_THOROUGH", "") not in ("", "0")
-
-if not THOROUGH:
-    pytest.skip("who dies when, a minute and more: in the thorough run", allow_module_level=True)
 CONTEXTS = (None, "spawn", "forkserver")
 
 Epochs = list[list[list[str]]]  # keys, by epoch and batch

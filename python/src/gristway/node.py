@@ -35,6 +35,8 @@ _DEATHS = 3
 _MOST_COMPLAINT = 300
 _QUICK_SECONDS = 60.0
 
+_ENDING_SECONDS = 30.0
+
 # What Java has room for in a socket's address.
 _MOST_SOCKET_PATH = 106
 
@@ -159,15 +161,17 @@ class Client:
     def _retried(
         self, request: Callable[[Connection], _Result], connected: Callable[[], Connection]
     ) -> _Result:
-        for _ in range(_DEATHS * 4):
+        deadline = None
+        while True:
             try:
                 return request(connected())
-            except LostNodeError as lost:
+            except LostNodeError:
                 self._check_open()
-                if self.where.is_named or self._is_worn_out:
+                # One that dies or ends can be connected to until its socket is closed.
+                deadline = deadline or time.monotonic() + _ENDING_SECONDS
+                if self.where.is_named or self._is_worn_out or time.monotonic() > deadline:
                     raise
-                last = lost
-        raise last
+                time.sleep(0.01)
 
     def _before_start(self) -> None:
         """Tells that the node must be started again; raises if that happens too often."""
@@ -245,7 +249,13 @@ def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connecti
             return Connection(where.socket)
         before_start()
         _sweep(Path(where.socket).parent)
-        _start(where.socket)
+        try:
+            _start(where.socket)
+        except MachineError:
+            # Another may have come first: one that a process has begun to start and was killed then.
+            with contextlib.suppress(OSError):
+                return Connection(where.socket)
+            raise
         try:
             return Connection(where.socket)
         except OSError as gone:
@@ -271,6 +281,8 @@ def _start_lock(folder: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # Closing is not enough: a process that was forked meanwhile has it open too.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
@@ -298,6 +310,10 @@ def _start(socket_path: str) -> None:
             ready += said.read()
     if ready != b"ready\n":
         process.wait()
+        if process.returncode < 0:
+            raise LostNodeError(
+                f"the node was killed by signal {-process.returncode} as it started"
+            )
         raise MachineError(
             f"the node could not be started{_complaint(log, said=ready)} (exit code"
             f" {process.returncode})"

@@ -385,7 +385,7 @@ def _work(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     mappings = Mappings()
     while True:
-        while not pipe.poll(5.0):
+        while not pipe.poll(1.0):
             if os.getppid() != trainer and multiprocessing.get_start_method(True) != "forkserver":
                 return
         try:

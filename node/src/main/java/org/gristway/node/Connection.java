@@ -137,15 +137,14 @@ final class Connection implements AutoCloseable {
   }
 
   private RankFeed feed(int rank) {
-    RankFeed feed = feeds().rank(rank);
-    if (feed != attached) {
-      if (attached != null) {
-        throw Failure.damaged("a client asks for batches of two ranks");
-      }
-      feed.attach(this, batches);
-      attached = feed;
+    RankFeed known = attached;
+    if (known == null) {
+      known = feeds().attach(rank, this, batches);
+      attached = known;
+    } else if (known.rank() != rank) {
+      throw Failure.damaged("a client asks for batches of two ranks");
     }
-    return feed;
+    return known;
   }
 
   private Message batch(Message request) throws InterruptedException {
@@ -254,7 +253,7 @@ final class Connection implements AutoCloseable {
   public void close() {
     List.copyOf(lent.keySet()).forEach(this::release);
     if (attached != null) {
-      attached.detach(this);
+      feeds().detach(attached, this);
     }
     if (exact != null) {
       exact.close();

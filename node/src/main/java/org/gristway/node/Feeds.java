@@ -24,6 +24,7 @@ final class Feeds implements AutoCloseable {
   private final AskedIndices asked;
   private final TreeMap<Integer, RankFeed> ranks = new TreeMap<>();
   private final List<Runnable> kept = new ArrayList<>();
+  private final EnumMap<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and gone
   private boolean closed;
 
   /**
@@ -57,8 +58,8 @@ final class Feeds implements AutoCloseable {
     return asked;
   }
 
-  /** The batches of a rank; reading begins with the first call. */
-  synchronized RankFeed rank(int rank) {
+  /** The batches of a rank, for one more client; reading begins with the first. */
+  synchronized RankFeed attach(int rank, Object client, int batches) {
     if (closed) {
       throw Failure.environment("the node ends");
     }
@@ -67,12 +68,26 @@ final class Feeds implements AutoCloseable {
       known = new RankFeed(rank, settings, dataset.snapshot().version(), notices);
       ranks.put(rank, known);
     }
+    known.attach(client, batches);
     return known;
+  }
+
+  /** Tells that a client is gone. What a rank has read ahead goes with its last one. */
+  void detach(RankFeed feed, Object client) {
+    synchronized (this) {
+      if (closed || !feed.detach(client) || !ranks.values().remove(feed)) {
+        return;
+      }
+      feed.counters()
+          .forEach(
+              (counter, value) -> counted.merge(counter, counter.isLevel() ? 0 : value, Long::sum));
+    }
+    feed.close();
   }
 
   /** What all ranks together have counted. */
   synchronized Map<ReadCounter, Long> counters() {
-    Map<ReadCounter, Long> sums = new EnumMap<>(ReadCounter.class);
+    Map<ReadCounter, Long> sums = new EnumMap<>(counted);
     for (RankFeed feed : ranks.values()) {
       feed.counters().forEach((counter, value) -> sums.merge(counter, value, Long::sum));
     }

@@ -29,6 +29,9 @@ public final class Node implements AutoCloseable {
   /** For the first client to come: whoever has started the node may be gone. */
   private static final long FIRST_CLIENT_SECONDS = 30;
 
+  /** And if that is known to be gone: another may have waited for the same node. */
+  private static final long OTHER_CLIENT_SECONDS = 2;
+
   /** For a job to leave before the next is told that the node is in use. */
   private static final long LEAVING_MILLIS = 2000;
 
@@ -88,8 +91,18 @@ public final class Node implements AutoCloseable {
 
   /** Serves until the last client is gone, or it is closed. */
   public void serve() throws InterruptedException {
+    serve(true);
+  }
+
+  /**
+   * Serves as long.
+   *
+   * @param isAwaited false if whoever has started it is known to be gone
+   */
+  void serve(boolean isAwaited) throws InterruptedException {
+    long patience = isAwaited ? FIRST_CLIENT_SECONDS : OTHER_CLIENT_SECONDS;
     Thread.ofPlatform().name("gristway-accept").daemon().start(this::accept);
-    if (!isNamed && !ended.await(FIRST_CLIENT_SECONDS, TimeUnit.SECONDS)) {
+    if (!isNamed && !ended.await(patience, TimeUnit.SECONDS)) {
       synchronized (this) {
         if (!hadClient) {
           return;

@@ -23,8 +23,9 @@ public final class NodeMain {
     int status = 0;
     try (Node node = Node.forJob(Path.of(args[0]), version())) {
       System.out.println("ready");
+      boolean isAwaited = !System.out.checkError(); // or who has started it is gone
       System.out.close();
-      node.serve();
+      node.serve(isAwaited);
     } catch (Failure failure) {
       System.err.println(failure.getMessage());
       status = failure.kind().number();

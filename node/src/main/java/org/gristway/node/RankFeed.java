@@ -84,6 +84,10 @@ final class RankFeed implements AutoCloseable {
     begin();
   }
 
+  int rank() {
+    return rank;
+  }
+
   private Loader open(Beginning.@Nullable Place place, int steps) {
     Dataset dataset = Dataset.open(settings.path(), version);
     LoaderOptions options;
@@ -118,8 +122,16 @@ final class RankFeed implements AutoCloseable {
         });
   }
 
-  void detach(Object client) {
-    locked(() -> wants.remove(client));
+  /** Tells that a client is gone; true if it was the last. */
+  boolean detach(Object client) {
+    lock.lock();
+    try {
+      wants.remove(client);
+      changed.signalAll();
+      return wants.isEmpty();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private int areas() {
