@@ -28,14 +28,13 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import fashion
 import gristway
 import numpy as np
 import torch
-from gristway import java
-
-import fashion
 import training
 import verdict
+from gristway import java
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import fashion
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import BatchSampler, RandomSampler
-
-import fashion
 
 Images = NDArray[np.uint8]
 Labels = NDArray[np.int64]

@@ -222,9 +222,8 @@ def ours(job: Job) -> dict[str, Any]:
 
 
 def ours_stream(job: Job) -> Epochs:
-    from torch.utils.data import DataLoader
-
     from gristway.torch import StreamDataset
+    from torch.utils.data import DataLoader
 
     dataset = StreamDataset(job.data, batch_size=job.batch, **ours(job))
     loader: Any = DataLoader(
@@ -234,9 +233,8 @@ def ours_stream(job: Job) -> Epochs:
 
 
 def ours_map(job: Job) -> Epochs:
-    from torch.utils.data import DataLoader, RandomSampler
-
     from gristway.torch import MapDataset
+    from torch.utils.data import DataLoader, RandomSampler
 
     dataset: Any = MapDataset(job.data, redirect=True, **ours(job))
     loader: Any = DataLoader(

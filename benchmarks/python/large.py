@@ -120,9 +120,8 @@ def private(process: int) -> int:
 def loader_of(arm: str, path: str) -> Callable[[], Any]:
     """Creates the loader of an arm; everything is imported by then."""
     import torch
-    from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler
-
     from arm import listed
+    from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler
 
     made_up = [bytes(SIZE)] * BATCH
 

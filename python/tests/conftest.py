@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-
 from gristway import java
 from gristway.errors import MachineError
 

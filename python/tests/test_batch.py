@@ -12,14 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gristway
 import pytest
 import transforms
 from conftest import PackedFiles
-from processes import assert_no_node, handover_bytes, kill, the_node
-
-import gristway
 from gristway import Loader, Sample, WrongCallError
 from gristway.connection import Connection
+from processes import assert_no_node, handover_bytes, kill, the_node
 
 if TYPE_CHECKING:
     from served import Served

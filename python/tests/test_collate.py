@@ -6,9 +6,8 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from transforms import Pair
-
 from gristway import collate
+from transforms import Pair
 
 np = pytest.importorskip("numpy")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from gristway import java
 from gristway.errors import MachineError
 
@@ -308,3 +307,10 @@ def test_without_java_the_command_says_so_and_exits_with_3(tmp_path: Path) -> No
     )
     assert done.returncode == 3
     assert re.fullmatch(r"gristway: no Java 25 here: install one .*\n", done.stderr)
+
+
+def test_on_windows_one_line_says_where_it_runs() -> None:
+    program = "import sys; sys.platform = 'win32'; import gristway"
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    last = failed.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: Gristway runs on Linux"), failed.stderr

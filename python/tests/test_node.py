@@ -14,12 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import gristway
 import pytest
 from conftest import PackedFiles
-from processes import apart, eventually, handover_bytes, memory_files
-
-import gristway
 from gristway import java
+from processes import apart, eventually, handover_bytes, memory_files
 
 PROGRAM = Path(__file__).with_name("kills_program.py")
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from gristway import java
 
 ROOT = Path(__file__).resolve().parents[2]

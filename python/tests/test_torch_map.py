@@ -17,6 +17,8 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
+from gristway import WrongCallError
+from gristway.torch import MapDataset
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -28,9 +30,6 @@ from torch.utils.data import (
     WeightedRandomSampler,
     random_split,
 )
-
-from gristway import WrongCallError
-from gristway.torch import MapDataset
 
 if TYPE_CHECKING:
     from served import Served
@@ -229,26 +228,29 @@ def test_every_sample_is_given_once_an_epoch_in_a_random_order(
 
 
 @pytest.mark.parametrize(
-    "how",
+    ("sets_epoch", "how"),
     [
-        {"num_workers": 1, "multiprocessing_context": "fork"},
-        {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
-        {"num_workers": 3, "multiprocessing_context": "fork", "prefetch_factor": 1},
-        {"num_workers": 1, "multiprocessing_context": "forkserver", "persistent_workers": True},
-        {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True},
+        (True, {"num_workers": 1, "multiprocessing_context": "fork"}),
+        (True, {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True}),
+        (True, {"num_workers": 3, "multiprocessing_context": "fork", "prefetch_factor": 1}),
+        (
+            True,
+            {"num_workers": 1, "multiprocessing_context": "forkserver", "persistent_workers": True},
+        ),
+        (True, {"num_workers": 1, "multiprocessing_context": "spawn", "persistent_workers": True}),
+        (False, {"num_workers": 1, "multiprocessing_context": "fork"}),
+        (False, {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True}),
+        (False, {"num_workers": 3, "multiprocessing_context": "fork", "prefetch_factor": 1}),
     ],
-    ids=lambda each: "-".join(str(value) for value in each.values()),
+    ids=str,
 )
-@pytest.mark.parametrize("sets_epoch", [True, False])
 def test_the_order_is_the_same_with_any_workers(
     small: PackedFiles,
     node: Served,
     expected: list[list[int]],
-    how: dict[str, Any],
     sets_epoch: bool,
+    how: dict[str, Any],
 ) -> None:
-    if not sets_epoch and how["multiprocessing_context"] != "fork":
-        pytest.skip("how workers are started has nothing to do with it")
     dataset = mapped(small, node.name, redirect=True)
     loader = DataLoader(dataset, batch_size=10, shuffle=True, **how)
     for epoch in range(3):
@@ -419,6 +421,19 @@ def test_training_and_validation_never_share_a_sample(
             dataset.set_epoch(epoch)
             assert sorted(numbers(loader)) == sorted(part)
         del dataset, loader, subset
+
+
+def test_a_split_without_its_indices_is_told(
+    small: PackedFiles, node: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = mapped(small, node.name, redirect=True)
+    training, validation = random_split(dataset, [80, 23], generator=generator(4))
+    for epoch in range(2):
+        for part in (training, validation):
+            dataset.set_epoch(epoch)
+            list(DataLoader(part, batch_size=10, shuffle=True))
+    (notice,) = [record.getMessage() for record in caplog.records]
+    assert "80 of 103 indices" in notice and "indices=" in notice
 
 
 def _generated() -> Iterator[int]:

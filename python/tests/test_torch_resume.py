@@ -17,11 +17,10 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from torch.utils.data import DataLoader
-from torchdata.stateful_dataloader import StatefulDataLoader
-
 from gristway import Error, Loader, WrongCallError
 from gristway.torch import MapDataset, StreamDataset
+from torch.utils.data import DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 if TYPE_CHECKING:
     from served import Served
@@ -524,3 +523,17 @@ def test_states_of_datasets_are_plain(small: PackedFiles, node: Served) -> None:
     for nonsense in ({"epoch": 1, "workers": 1}, {"epoch": "x", "step": 0, "workers": 1}):
         with pytest.raises(WrongCallError):
             dataset.load_state_dict(nonsense)
+
+
+def test_a_loader_that_refuses_a_state_goes_on_as_before(small: PackedFiles, node: Served) -> None:
+    loader = keyed(small, node.name, seed=3)
+    expected = [[list(batch) for batch in loader] for _ in range(2)]
+    other = keyed(small, node.name, seed=3)
+    first = list(itertools.islice(other, 4))
+    before = other.state_dict()
+    for wrong in ("nonsense", before["gristway"].replace("seed 3", "seed 4")):
+        with pytest.raises(Error):
+            other.load_state_dict({"gristway": wrong})
+        assert other.state_dict() == before
+    assert [list(batch) for batch in other] == expected[1]
+    assert [list(batch) for batch in first] == expected[0][:4]

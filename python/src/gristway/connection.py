@@ -237,7 +237,8 @@ class Connection:
         while True:
             reply, content = self._receive()
             if reply == _NOTICE:
-                _log.warning("%s", content.decode())
+                if content:  # without, it has only looked whether this process still waits
+                    _log.warning("%s", content.decode())
                 continue
             self._owed = False
             if reply == expected:

@@ -129,6 +129,7 @@ class Loader:
         self._open("")
 
     def _open(self, state: str) -> None:
+        self._state = state
         self._source = Source(
             self._reading,
             self._world,
@@ -238,8 +239,15 @@ class Loader:
             running.close()
         self._end_workers()
         self._finalizer.detach()
+        before = (self._state, self._epoch, self._step, self._next, self._over)
         self._source.close(_NODE_ENDS_SECONDS)
-        self._open(text)
+        try:
+            self._open(text)
+        except BaseException:
+            # The loader goes on as if this had not been asked for.
+            self._open(before[0])
+            _, self._epoch, self._step, self._next, self._over = before
+            raise
 
     def stats(self) -> dict[str, Any]:
         """What has been counted: batches, samples and bytes received; `stall_seconds` in which

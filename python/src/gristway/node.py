@@ -36,6 +36,10 @@ _MOST_COMPLAINT = 300
 _QUICK_SECONDS = 60.0
 
 _ENDING_SECONDS = 30.0
+_BIND_SECONDS = 5.0
+_READY_SECONDS = 120.0
+
+_NAMED = "named-"
 
 # What Java has room for in a socket's address.
 _MOST_SOCKET_PATH = 106
@@ -58,7 +62,7 @@ def address(hello: Hello, job: str, name: str | None) -> Address:
     if name is not None:
         if not name or "/" in name or name.startswith("."):
             raise WrongCallError(f"a node cannot have the name {name!r}")
-        return Address(_socket_path(f"named-{name}"), True)
+        return Address(_socket_path(f"{_NAMED}{name}"), True)
     digest = hashlib.sha256()
     for part in (java.version(), job, hello.settings, hello.state):
         digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
@@ -241,7 +245,7 @@ def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connecti
     with contextlib.suppress(OSError):
         return Connection(where.socket)
     if where.is_named:
-        name = Path(where.socket).stem.removeprefix("named-")
+        name = Path(where.socket).stem.removeprefix(_NAMED)
         raise MachineError(f"no node has the name '{name}': start it with 'gristway serve {name}'")
     with _start_lock(Path(where.socket).parent):
         # Another process may have started it while this one waited.
@@ -268,9 +272,18 @@ def _sweep(folder: Path) -> None:
         try:
             Connection(os.fspath(path)).drop()
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
+            # One that is about to listen refuses too; those without a name are started in turn.
+            if not path.name.startswith(_NAMED) or _age(path) > _BIND_SECONDS:
+                path.unlink(missing_ok=True)
         except (OSError, MachineError):
             pass  # not ours to judge
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 @contextlib.contextmanager
@@ -304,10 +317,14 @@ def _start(socket_path: str) -> None:
     except OSError as failed:
         raise MachineError(f"cannot start {command[0]}: {failed.strerror}") from None
     assert process.stdout is not None
+    # One that says nothing must not keep all others from starting theirs.
+    late = threading.Timer(_READY_SECONDS, process.kill)
+    late.start()
     with process.stdout as said:
         ready = said.readline()
         if ready != b"ready\n":
             ready += said.read()
+    late.cancel()
     if ready != b"ready\n":
         process.wait()
         if process.returncode < 0:

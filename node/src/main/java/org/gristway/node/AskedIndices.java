@@ -1,7 +1,11 @@
 package org.gristway.node;
 
+import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.LongStream;
 import org.gristway.Failure;
 import org.gristway.plan.SampleSet;
 
@@ -15,10 +19,16 @@ final class AskedIndices {
   /** Ranks may be an iteration apart, as long as one of them finishes it. */
   private static final int KEPT = 2;
 
+  /** Rarer than this, and it was no accident. */
+  private static final double LOG_OF_NEVER = Math.log(1e-9);
+
   private final SampleSet set;
   private final long samples;
   private final int ranks;
+  private final Consumer<String> notices;
   private final Map<Iteration, Asked> asked = new LinkedHashMap<>();
+
+  private boolean hasNoticed;
 
   /** An epoch may be iterated over again, and then all is there to be asked for again. */
   private record Iteration(long epoch, long number) {}
@@ -26,6 +36,7 @@ final class AskedIndices {
   private static final class Asked {
     final long[] asked;
     long repeats;
+    int mostAtOnce;
 
     Asked(long samples) {
       asked = new long[Math.toIntExact(samples / Long.SIZE) + 1];
@@ -37,12 +48,33 @@ final class AskedIndices {
       asked[word] |= 1L << index;
       return again;
     }
+
+    void unmark(long index) {
+      asked[(int) (index >>> 6)] &= ~(1L << index);
+    }
+
+    long count() {
+      return LongStream.of(asked).map(Long::bitCount).sum();
+    }
+
+    long countAlsoIn(Asked other) {
+      long count = 0;
+      for (int i = 0; i < asked.length; i++) {
+        count += Long.bitCount(asked[i] & other.asked[i]);
+      }
+      return count;
+    }
   }
 
-  AskedIndices(SampleSet set, long samples, int ranks) {
+  /**
+   * @param set of indices that may be asked for
+   * @param notices are told if a part of the set seems to be meant
+   */
+  AskedIndices(SampleSet set, long samples, int ranks, Consumer<String> notices) {
     this.set = set;
     this.samples = samples;
     this.ranks = ranks;
+    this.notices = notices;
   }
 
   /**
@@ -61,7 +93,11 @@ final class AskedIndices {
       }
     }
     Asked now = asked.computeIfAbsent(new Iteration(epoch, iteration), _ -> new Asked(samples));
+    now.mostAtOnce = Math.max(now.mostAtOnce, indices.length);
     while (asked.size() > KEPT) {
+      Iterator<Asked> eldest = asked.values().iterator();
+      Asked over = eldest.next();
+      compare(over, eldest.next());
       asked.remove(asked.keySet().iterator().next());
     }
     for (long index : indices) {
@@ -72,6 +108,43 @@ final class AskedIndices {
                 + " without replacement? do several ranks each draw everything?)",
             index, epoch);
       }
+    }
+  }
+
+  /** Takes back a request that came to nothing. */
+  synchronized void takeBack(long epoch, long iteration, long[] indices) {
+    Asked now = asked.get(new Iteration(epoch, iteration));
+    if (now != null) {
+      for (long index : indices) {
+        now.unmark(index);
+      }
+    }
+  }
+
+  /**
+   * Whoever draws from one part of the set only, as from a split of the dataset, believes to get
+   * that part, and does not: another part's samples answer as well. Two iterations of a sampler
+   * over everything that are broken off have some indices in common, and some not.
+   */
+  private void compare(Asked before, Asked after) {
+    long first = before.count();
+    long second = after.count();
+    long both = before.countAlsoIn(after);
+    boolean leavesOutMoreThanTails = set.count() - first >= (long) ranks * before.mostAtOnce;
+    double part = (double) first / set.count();
+    double logOfChance =
+        both == second ? second * Math.log(part) : both == 0 ? second * Math.log1p(-part) : 0;
+    if (leavesOutMoreThanTails && logOfChance < LOG_OF_NEVER && !hasNoticed) {
+      hasNoticed = true;
+      notices.accept(
+          String.format(
+              Locale.ROOT,
+              "an epoch asks for %d of %d indices and the next for %s: is this a split, such as"
+                  + " random_split makes? With redirect=True any sample answers an index, also one of"
+                  + " another split, unless MapDataset is given the split's own indices=",
+              first,
+              set.count(),
+              both == 0 ? "none of these" : "the same"));
     }
   }
 }

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * gone, everything that it had is given back, unless it has said that it still uses it: then that
  * memory is not built in again. For one thread.
  */
-final class Connection implements AutoCloseable {
+final class Connection implements RankFeed.Client, AutoCloseable {
 
   private static final int BUG = 70;
 
@@ -167,9 +167,18 @@ final class Connection implements AutoCloseable {
     if (feeds().settings().mode() == Settings.Mode.EXACT) {
       return exactly(indices);
     }
-    feeds().asked().ask(epoch, iteration, indices);
+    AskedIndices asked = feeds().asked();
+    asked.ask(epoch, iteration, indices);
+    List<Piece> pieces = List.of();
     RankFeed feed = feed(rank);
-    return pieces(feed, feed.take(this, epoch, start, indices.length, atOnce, workers));
+    try {
+      pieces = feed.take(this, epoch, start, indices.length, atOnce, workers);
+    } finally {
+      if (pieces.isEmpty()) {
+        asked.takeBack(epoch, iteration, indices); // it may be asked again
+      }
+    }
+    return pieces(feed, pieces);
   }
 
   private Message pieces(RankFeed feed, List<Piece> pieces) {
@@ -246,6 +255,16 @@ final class Connection implements AutoCloseable {
             .map(entry -> entry.getKey().text() + "=" + entry.getValue())
             .collect(Collectors.joining("\n"));
     return Message.of(Message.TEXT).putRest(lines);
+  }
+
+  /** Sends what says nothing: that fails if nobody is there to read it. */
+  @Override
+  public void check() {
+    try {
+      Message.of(Message.NOTICE).write(channel);
+    } catch (IOException gone) {
+      throw Failure.environment("the client is gone");
+    }
   }
 
   /** Gives back all that the client had. */

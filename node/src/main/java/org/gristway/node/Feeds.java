@@ -43,7 +43,7 @@ final class Feeds implements AutoCloseable {
       throw refused;
     }
     SampleSet set = named == null ? SampleSet.all(dataset.size()) : named;
-    this.asked = new AskedIndices(set, dataset.size(), settings.ranks());
+    this.asked = new AskedIndices(set, dataset.size(), settings.ranks(), notices);
   }
 
   Settings settings() {
@@ -59,7 +59,7 @@ final class Feeds implements AutoCloseable {
   }
 
   /** The batches of a rank, for one more client; reading begins with the first. */
-  synchronized RankFeed attach(int rank, Object client, int batches) {
+  synchronized RankFeed attach(int rank, RankFeed.Client client, int batches) {
     if (closed) {
       throw Failure.environment("the node ends");
     }
@@ -73,7 +73,7 @@ final class Feeds implements AutoCloseable {
   }
 
   /** Tells that a client is gone. What a rank has read ahead goes with its last one. */
-  void detach(RankFeed feed, Object client) {
+  void detach(RankFeed feed, RankFeed.Client client) {
     synchronized (this) {
       if (closed || !feed.detach(client) || !ranks.values().remove(feed)) {
         return;

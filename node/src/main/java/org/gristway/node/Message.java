@@ -37,7 +37,7 @@ import org.gristway.Failure;
  *   19 text         in answer to state and stats
  *   20 over         the epoch has no such step
  *   21 failed       kind 1 (its number in {@link Failure}), text
- *   22 notice       text; before any other reply
+ *   22 notice       text, or none while a request waits; before any other reply
  * </pre>
  *
  * <p>Pieces are stretches of places of batches: their areas are in the memory file {@code

@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import jdk.net.ExtendedSocketOptions;
 import org.gristway.Failure;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,9 @@ public final class Node implements AutoCloseable {
 
   /** And if that is known to be gone: another may have waited for the same node. */
   private static final long OTHER_CLIENT_SECONDS = 2;
+
+  /** Between two attempts to take up clients. */
+  private static final long REFUSED_NANOS = 50_000_000;
 
   /** For a job to leave before the next is told that the node is in use. */
   private static final long LEAVING_MILLIS = 2000;
@@ -113,18 +117,29 @@ public final class Node implements AutoCloseable {
   }
 
   private void accept() {
-    try {
-      while (true) {
-        SocketChannel channel = server.accept();
-        Connection client = new Connection(this, channel);
-        if (isOwn(channel) && enter(client)) {
-          Thread.ofPlatform().name("gristway-client").daemon().start(() -> serve(client, channel));
-        } else {
-          channel.close();
-        }
+    while (server.isOpen()) {
+      try {
+        take(server.accept());
+      } catch (IOException refused) {
+        // Closed; or there is no descriptor left, and those who have some give them back.
+        LockSupport.parkNanos(REFUSED_NANOS);
       }
-    } catch (IOException closed) {
-      ended.countDown();
+    }
+    ended.countDown();
+  }
+
+  private void take(SocketChannel channel) throws IOException {
+    Connection client = new Connection(this, channel);
+    boolean isServed = false;
+    try {
+      isServed = isOwn(channel) && enter(client);
+      if (isServed) {
+        Thread.ofPlatform().name("gristway-client").daemon().start(() -> serve(client, channel));
+      }
+    } finally {
+      if (!isServed) {
+        channel.close();
+      }
     }
   }
 

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -31,6 +32,17 @@ import org.jspecify.annotations.Nullable;
  */
 final class RankFeed implements AutoCloseable {
 
+  /** Who is given batches. */
+  interface Client {
+
+    /**
+     * Is called now and then while a request of its waits, with locks held.
+     *
+     * @throws Failure if it is gone, and nobody waits any more
+     */
+    void check();
+  }
+
   /** In place of the steps of a batch: nothing is read until they are known. */
   private static final int UNKNOWN = 0;
 
@@ -39,6 +51,9 @@ final class RankFeed implements AutoCloseable {
 
   /** Batches that are built to no end rather than beginning anew. */
   private static final int WORTH_SKIPPING = 16;
+
+  /** Between two looks whether who waits is still there. */
+  private static final long CHECK_SECONDS = 1;
 
   /** More than any training has. */
   private static final long MOST_EPOCHS = 1L << 48;
@@ -52,9 +67,9 @@ final class RankFeed implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final TreeMap<Long, Piece> held = new TreeMap<>(); // of this epoch, by their first step
-  private final Map<Object, Integer> lent = new HashMap<>(); // batches, by who has them
-  private final Map<Object, Integer> waiting = new HashMap<>(); // for memory, with what they have
-  private final Map<Object, Integer> wants = new HashMap<>(); // at once, by who
+  private final Map<Client, Integer> lent = new HashMap<>(); // batches, by who has them
+  private final Map<Client, Integer> waiting = new HashMap<>(); // for memory, with what they have
+  private final Map<Client, Integer> wants = new HashMap<>(); // at once, by who
   private final Map<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and retired
 
   private Loader loader;
@@ -114,7 +129,7 @@ final class RankFeed implements AutoCloseable {
   }
 
   /** Says how many batches a client may have at once, besides what is read ahead for it. */
-  void attach(Object client, int batches) {
+  void attach(Client client, int batches) {
     locked(
         () -> {
           wants.put(client, batches);
@@ -123,7 +138,7 @@ final class RankFeed implements AutoCloseable {
   }
 
   /** Tells that a client is gone; true if it was the last. */
-  boolean detach(Object client) {
+  boolean detach(Client client) {
     lock.lock();
     try {
       wants.remove(client);
@@ -190,7 +205,7 @@ final class RankFeed implements AutoCloseable {
    * @param atOnce steps of a batch: clients ask for this many, but at the end of an epoch
    * @param workers that share the rank, and ask for every so many-th batch each
    */
-  List<Piece> take(Object client, long ofEpoch, long start, int count, int atOnce, int workers)
+  List<Piece> take(Client client, long ofEpoch, long start, int count, int atOnce, int workers)
       throws InterruptedException {
     if (ofEpoch < 0
         || ofEpoch > MOST_EPOCHS
@@ -203,7 +218,7 @@ final class RankFeed implements AutoCloseable {
     List<Piece> pieces = new ArrayList<>();
     lock.lockInterruptibly();
     try {
-      goTo(ofEpoch, start, atOnce, workers);
+      goTo(client, ofEpoch, start, atOnce, workers);
       if (start > steps(ofEpoch) - count) {
         return pieces;
       }
@@ -219,7 +234,7 @@ final class RankFeed implements AutoCloseable {
         if (piece == null) {
           // Meanwhile another client may have gone elsewhere, or have had this very batch.
           takeNext(client);
-          goTo(ofEpoch, step, atOnce, workers);
+          goTo(client, ofEpoch, step, atOnce, workers);
         } else {
           int places = atOnce == 1 ? piece.count() : Math.min(missing, piece.count());
           pieces.add(piece.head(places));
@@ -259,13 +274,14 @@ final class RankFeed implements AutoCloseable {
   }
 
   /** Sees to it that a step of an epoch is held, or among the next of the loader. */
-  private void goTo(long ofEpoch, long start, int atOnce, int workers) throws InterruptedException {
+  private void goTo(Client client, long ofEpoch, long start, int atOnce, int workers)
+      throws InterruptedException {
     if (unit == UNKNOWN && ofEpoch == epoch && frontier == 0) {
       unit = atOnce;
       loader.start(atOnce);
     }
     while (taking && !isNear(ofEpoch, start, atOnce, workers)) {
-      changed.await();
+      awaitChange(client);
     }
     if (closed) {
       throw Failure.environment("the node ends");
@@ -333,9 +349,9 @@ final class RankFeed implements AutoCloseable {
   }
 
   /** Waits for the loader's next batch, or for somebody who does; it is held then. */
-  private void takeNext(Object client) throws InterruptedException {
+  private void takeNext(Client client) throws InterruptedException {
     if (taking) {
-      changed.await();
+      awaitChange(client);
       return;
     }
     if (open >= areas()) {
@@ -365,6 +381,12 @@ final class RankFeed implements AutoCloseable {
     }
   }
 
+  private void awaitChange(Client client) throws InterruptedException {
+    if (!changed.await(CHECK_SECONDS, TimeUnit.SECONDS)) {
+      client.check();
+    }
+  }
+
   private Piece.Memory memory(Loader from) {
     long ofFile = serial;
     return new Piece.Memory(
@@ -380,7 +402,7 @@ final class RankFeed implements AutoCloseable {
                 }));
   }
 
-  private void awaitMemory(Object client) throws InterruptedException {
+  private void awaitMemory(Client client) throws InterruptedException {
     int has = lent.getOrDefault(client, 0);
     int hasOrWaits = has + waiting.values().stream().mapToInt(Integer::intValue).sum();
     if (!held.isEmpty() && hasOrWaits + held.size() >= open) {
@@ -396,14 +418,14 @@ final class RankFeed implements AutoCloseable {
     }
     waiting.put(client, has);
     try {
-      changed.await();
+      awaitChange(client);
     } finally {
       waiting.remove(client);
     }
   }
 
   /** Ends a client's use of a piece. */
-  void release(Object client, Piece piece) {
+  void release(Client client, Piece piece) {
     locked(() -> lent.computeIfPresent(client, (_, count) -> count == 1 ? null : count - 1));
     piece.release();
   }

@@ -1,10 +1,16 @@
 package org.gristway.node;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
 import java.util.stream.LongStream;
 import org.gristway.Failure;
 import org.gristway.plan.SampleSet;
+import org.gristway.testing.Seeds;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -13,8 +19,11 @@ class AskedIndicesTest {
 
   private static final int SAMPLES = 200;
 
-  private static AskedIndices all(int ranks) {
-    return new AskedIndices(SampleSet.all(SAMPLES), SAMPLES, ranks);
+  private final List<String> notices = new ArrayList<>();
+  private final Random random = new Random(Seeds.of("AskedIndicesTest"));
+
+  private AskedIndices all(int ranks) {
+    return new AskedIndices(SampleSet.all(SAMPLES), SAMPLES, ranks, notices::add);
   }
 
   private static long[] range(long from, long to) {
@@ -47,7 +56,7 @@ class AskedIndicesTest {
   @Test
   void an_index_outside_the_set_is_refused_and_nothing_of_its_request_noted() {
     SampleSet even = SampleSet.where(SAMPLES, i -> i % 2 == 0);
-    AskedIndices asked = new AskedIndices(even, SAMPLES, 1);
+    AskedIndices asked = new AskedIndices(even, SAMPLES, 1, notices::add);
     assertRefused(asked, 0, 1, "index 3 is not among the 100", 0, 2, 3);
     assertRefused(asked, 0, 1, "index 200 is not among", SAMPLES);
     assertRefused(asked, 0, 1, "index -1 is not among", -1);
@@ -92,5 +101,66 @@ class AskedIndicesTest {
       asked.ask(epoch, epoch + 1, range(0, 200)); // its memory does not grow
     }
     asked.ask(0, 1, range(0, 200));
+  }
+
+  @Test
+  void a_request_that_is_taken_back_may_be_made_again() {
+    AskedIndices asked = all(1);
+    asked.ask(0, 1, range(0, 100));
+    asked.takeBack(0, 1, range(0, 100));
+    asked.ask(0, 1, range(0, 200));
+    asked.takeBack(7, 9, range(0, 200)); // of what nobody has asked
+    assertRefused(asked, 0, 1, "asked for before", 0);
+  }
+
+  /** Asks as a sampler does, ten at a time. */
+  private static void iterate(AskedIndices asked, long iteration, List<Long> indices) {
+    for (int i = 0; i < indices.size(); i += 10) {
+      List<Long> some = indices.subList(i, Math.min(i + 10, indices.size()));
+      asked.ask(iteration, iteration, some.stream().mapToLong(Long::longValue).toArray());
+    }
+  }
+
+  private List<Long> shuffled(long from, long to) {
+    List<Long> indices = new ArrayList<>(LongStream.range(from, to).boxed().toList());
+    Collections.shuffle(indices, random);
+    return indices;
+  }
+
+  @Test
+  void who_draws_from_the_same_part_again_is_told_once() {
+    AskedIndices asked = all(1);
+    for (long epoch = 0; epoch < 5; epoch++) {
+      iterate(asked, epoch, shuffled(0, 160));
+    }
+    assertThat(notices)
+        .hasSize(1)
+        .first()
+        .asString()
+        .contains("160 of 200", "the same", "indices=");
+  }
+
+  @Test
+  void who_draws_from_two_parts_in_turn_is_told() {
+    AskedIndices asked = all(1);
+    iterate(asked, 0, shuffled(0, 160));
+    iterate(asked, 1, shuffled(160, 200));
+    iterate(asked, 2, shuffled(0, 160));
+    assertThat(notices).hasSize(1).first().asString().contains("160 of 200", "none of these");
+  }
+
+  @Test
+  void who_draws_from_everything_is_told_nothing() {
+    AskedIndices asked = all(1);
+    for (long epoch = 0; epoch < 200; epoch++) {
+      List<Long> order = shuffled(0, 200);
+      // Whole; or broken off anywhere; or without what does not fill the last batch.
+      int most = epoch % 3 == 0 ? 200 : epoch % 3 == 1 ? random.nextInt(200) : 191;
+      iterate(asked, epoch, order.subList(0, most));
+    }
+    for (long epoch = 200; epoch < 205; epoch++) {
+      iterate(asked, epoch, LongStream.range(0, 191).boxed().toList());
+    }
+    assertThat(notices).isEmpty();
   }
 }

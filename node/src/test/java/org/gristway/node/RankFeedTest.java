@@ -63,11 +63,20 @@ class RankFeedTest {
 
   private static RankFeed open() {
     RankFeed feed = open(settings);
-    feed.attach("client", 2);
+    feed.attach(client("client"), 2);
     return feed;
   }
 
   /** The samples of a batch, which is given back. */
+  private record Named(Object name) implements RankFeed.Client {
+    @Override
+    public void check() {}
+  }
+
+  private static RankFeed.Client client(Object name) {
+    return new Named(name);
+  }
+
   private static List<Long> take(RankFeed feed, Object client, long epoch, long step, int workers)
       throws InterruptedException {
     return take(feed, client, epoch, step, 1, 1, workers);
@@ -76,9 +85,9 @@ class RankFeedTest {
   private static List<Long> take(
       RankFeed feed, Object client, long epoch, long start, int count, int atOnce, int workers)
       throws InterruptedException {
-    List<Piece> pieces = feed.take(client, epoch, start, count, atOnce, workers);
+    List<Piece> pieces = feed.take(client(client), epoch, start, count, atOnce, workers);
     List<Long> samples = Packed.samples(pieces);
-    pieces.forEach(piece -> feed.release(client, piece));
+    pieces.forEach(piece -> feed.release(client(client), piece));
     return samples;
   }
 
@@ -148,7 +157,7 @@ class RankFeedTest {
     for (int i = 0; i < Thorough.count(2, 40); i++) {
       try (RankFeed feed = open(settings)) {
         for (int worker = 0; worker < workers; worker++) {
-          feed.attach(worker, 3);
+          feed.attach(client(worker), 3);
         }
         for (long epoch = 0; epoch < EPOCHS - 1; epoch++) {
           readInTurns(feed, epoch, workers, random);
@@ -173,8 +182,8 @@ class RankFeedTest {
       next[worker] += workers;
       if (random.nextInt(20) == 0) {
         // It died, and one that takes its place does its last batch again.
-        feed.detach(worker);
-        feed.attach(worker, 3);
+        feed.detach(client(worker));
+        feed.attach(client(worker), 3);
         next[worker] = Math.max(worker, next[worker] - workers);
       }
     }
@@ -190,7 +199,7 @@ class RankFeedTest {
         for (int worker = 0; worker < workers; worker++) {
           int own = worker;
           Random random = new Random(seed + 100L * i + worker);
-          feed.attach(own, 2);
+          feed.attach(client(own), 2);
           tasks.add(inThread(() -> work(feed, own, workers, random)));
         }
         for (FutureTask<Void> task : tasks) {
@@ -205,14 +214,14 @@ class RankFeedTest {
       throws InterruptedException {
     for (long epoch = 0; epoch < EPOCHS; epoch++) {
       for (long step = worker; step <= LAST + workers; step += workers) {
-        List<Piece> pieces = feed.take(worker, epoch, step, 1, 1, workers);
+        List<Piece> pieces = feed.take(client(worker), epoch, step, 1, 1, workers);
         assertThat(Packed.samples(pieces)).isEqualTo(expected(epoch, step));
         if (random.nextInt(4) == 0) {
           TimeUnit.MICROSECONDS.sleep(random.nextInt(3000));
         }
         // Nobody has built in it meanwhile.
         assertThat(Packed.samples(pieces)).isEqualTo(expected(epoch, step));
-        pieces.forEach(piece -> feed.release(worker, piece));
+        pieces.forEach(piece -> feed.release(client(worker), piece));
       }
     }
     return null;
@@ -231,7 +240,7 @@ class RankFeedTest {
       Throwable refused = null;
       for (long step = 0; refused == null; step++) {
         long each = step;
-        refused = catchThrowable(() -> kept.addAll(feed.take("client", 0, each, 1, 1, 1)));
+        refused = catchThrowable(() -> kept.addAll(feed.take(client("client"), 0, each, 1, 1, 1)));
         assertThat(step).isLessThan(LAST);
       }
       assertThat(kept).hasSizeGreaterThanOrEqualTo(2);
@@ -240,7 +249,7 @@ class RankFeedTest {
       assertThat(refused.getMessage()).contains(kept.size() + " batches of rank 0");
 
       long next = kept.size();
-      feed.release("client", kept.removeFirst());
+      feed.release(client("client"), kept.removeFirst());
       for (long step = next; step <= LAST; step++) {
         assertThat(take(feed, "client", 0, step, 1)).isEqualTo(expected(0, step));
       }
@@ -254,8 +263,8 @@ class RankFeedTest {
   @Test
   void what_one_lets_go_of_is_there_for_another_that_waits() throws Exception {
     try (RankFeed feed = open(settings)) {
-      feed.attach("keeper", 1);
-      feed.attach("waiter", 1);
+      feed.attach(client("keeper"), 1);
+      feed.attach(client("waiter"), 1);
       List<Piece> kept = new ArrayList<>();
       List<List<Long>> waited = Collections.synchronizedList(new ArrayList<>());
       // The keeper takes all even batches that there is room for, and the waiter odd ones.
@@ -268,11 +277,11 @@ class RankFeedTest {
                 return null;
               });
       while (kept.size() < 4) {
-        kept.addAll(feed.take("keeper", 0, 2L * kept.size(), 1, 1, 2));
+        kept.addAll(feed.take(client("keeper"), 0, 2L * kept.size(), 1, 1, 2));
       }
       assertThat(waiter.isDone()).isFalse();
-      kept.forEach(piece -> feed.release("keeper", piece)); // as when it is killed
-      feed.detach("keeper");
+      kept.forEach(piece -> feed.release(client("keeper"), piece)); // as when it is killed
+      feed.detach(client("keeper"));
       FutureTask<Void> replacement =
           inThread(
               () -> {
@@ -299,7 +308,7 @@ class RankFeedTest {
       throws Exception {
     for (int workers : new int[] {2, 5}) {
       try (RankFeed feed = open(settings)) {
-        feed.attach("behind", 1);
+        feed.attach(client("behind"), 1);
         for (long step = 1; step <= LAST; step += workers) {
           assertThat(take(feed, "behind", 0, step, workers)).isEqualTo(expected(0, step));
         }
@@ -308,17 +317,41 @@ class RankFeedTest {
   }
 
   @Test
+  @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void one_that_is_gone_does_not_wait_on() throws Exception {
+    record Gone(int number) implements RankFeed.Client {
+      @Override
+      public void check() {
+        throw Failure.environment("gone");
+      }
+    }
+    List<Gone> clients = List.of(new Gone(0), new Gone(1));
+    try (RankFeed feed = open(settings)) {
+      clients.forEach(client -> feed.attach(client, 1));
+      // In turns they take and keep, until one has to wait for what the other has.
+      assertThatThrownBy(
+              () -> {
+                for (int step = 0; step <= LAST; step++) {
+                  feed.take(clients.get(step % 2), 0, step, 1, 1, 2);
+                }
+              })
+          .isInstanceOf(Failure.class)
+          .hasMessage("gone");
+    }
+  }
+
+  @Test
   void closing_ends_all_waiting() throws Exception {
     RankFeed feed = open(settings);
-    feed.attach("keeper", 1);
-    feed.attach("waiter", 1);
-    List<Piece> kept = new ArrayList<>(feed.take("keeper", 0, 0, 1, 1, 2));
-    kept.addAll(feed.take("keeper", 0, 2, 1, 1, 2));
+    feed.attach(client("keeper"), 1);
+    feed.attach(client("waiter"), 1);
+    List<Piece> kept = new ArrayList<>(feed.take(client("keeper"), 0, 0, 1, 1, 2));
+    kept.addAll(feed.take(client("keeper"), 0, 2, 1, 1, 2));
     FutureTask<Void> waiter =
         inThread(
             () -> {
               for (long step = 1; ; step += 2) {
-                feed.take("waiter", 0, step, 1, 1, 2); // and never gives back
+                feed.take(client("waiter"), 0, step, 1, 1, 2); // and never gives back
               }
             });
     TimeUnit.MILLISECONDS.sleep(200);
@@ -326,9 +359,9 @@ class RankFeedTest {
     assertThatThrownBy(() -> waiter.get(10, TimeUnit.SECONDS))
         .isInstanceOf(ExecutionException.class)
         .hasCauseInstanceOf(Failure.class);
-    assertThat(catchThrowable(() -> feed.take("keeper", 0, 0, 1, 1, 1)))
+    assertThat(catchThrowable(() -> feed.take(client("keeper"), 0, 0, 1, 1, 1)))
         .isInstanceOf(Failure.class);
-    kept.forEach(piece -> feed.release("keeper", piece));
+    kept.forEach(piece -> feed.release(client("keeper"), piece));
     assertThat(Packed.memoryFiles()).isEqualTo(memoryBefore);
   }
 
@@ -359,13 +392,13 @@ class RankFeedTest {
       for (int workers : new int[] {1, 2, 3}) {
         try (RankFeed feed = open(redirect(new byte[0]))) {
           for (int worker = 0; worker < workers; worker++) {
-            feed.attach(worker, 2);
+            feed.attach(client(worker), 2);
           }
           List<List<Long>> epochs = new ArrayList<>();
           for (long epoch = 0; epoch < 2; epoch++) {
             List<Long> given = ask(feed, epoch, size, workers, Packed.SAMPLES);
             assertThat(given).containsExactlyInAnyOrderElementsOf(all());
-            assertThat(feed.take("client", epoch, Packed.SAMPLES, 1, size, 1)).isEmpty();
+            assertThat(feed.take(client("client"), epoch, Packed.SAMPLES, 1, size, 1)).isEmpty();
             epochs.add(given);
           }
           if (first.isEmpty()) {

@@ -50,11 +50,14 @@ final class TestClient implements AutoCloseable {
     message.write(channel);
   }
 
-  /** The next message that is no notice. */
+  /** The next message that is no notice; those without a text are left out. */
   Message receive() throws IOException {
     Message message = Message.read(channel);
     while (message.kind() == Message.NOTICE) {
-      notices.add(new String(message.getRest(), StandardCharsets.UTF_8));
+      String notice = new String(message.getRest(), StandardCharsets.UTF_8);
+      if (!notice.isEmpty()) {
+        notices.add(notice);
+      }
       message = Message.read(channel);
     }
     return message;
