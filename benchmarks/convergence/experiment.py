@@ -29,11 +29,12 @@ from statistics import mean, stdev
 from typing import Any
 
 import fashion
-import gristway
 import numpy as np
 import torch
 import training
 import verdict
+
+import gristway
 from gristway import java
 
 

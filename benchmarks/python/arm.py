@@ -222,8 +222,9 @@ def ours(job: Job) -> dict[str, Any]:
 
 
 def ours_stream(job: Job) -> Epochs:
-    from gristway.torch import StreamDataset
     from torch.utils.data import DataLoader
+
+    from gristway.torch import StreamDataset
 
     dataset = StreamDataset(job.data, batch_size=job.batch, **ours(job))
     loader: Any = DataLoader(
@@ -233,8 +234,9 @@ def ours_stream(job: Job) -> Epochs:
 
 
 def ours_map(job: Job) -> Epochs:
-    from gristway.torch import MapDataset
     from torch.utils.data import DataLoader, RandomSampler
+
+    from gristway.torch import MapDataset
 
     dataset: Any = MapDataset(job.data, redirect=True, **ours(job))
     loader: Any = DataLoader(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from gristway import java
 from gristway.errors import MachineError
 

@@ -41,8 +41,9 @@ def as_they_are(samples: list[Any]) -> list[Any]:
 def _loader(path: str, options: dict[str, Any]) -> Iterable[list[int]]:
     if options.pop("module", "gristway") == "gristway":
         return gristway.Loader(path, transform=number, collate_fn=as_they_are, **options)
-    from gristway.torch import StreamDataset
     from torch.utils.data import DataLoader
+
+    from gristway.torch import StreamDataset
 
     workers = options.pop("num_workers")
     dataset = StreamDataset(path, transform=number, collate_fn=as_they_are, **options)

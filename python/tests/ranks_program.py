@@ -14,10 +14,11 @@ from typing import Any
 
 import torch.distributed as dist
 import transforms
-from gristway import Loader
-from gristway.torch import MapDataset, StreamDataset
 from processes import nodes
 from torch.utils.data import DataLoader, DistributedSampler
+
+from gristway import Loader
+from gristway.torch import MapDataset, StreamDataset
 
 SETTINGS: dict[str, Any] = {"memory": "256KiB", "extent": "4KiB", "seed": 4}
 BATCH = 6

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
+import os
 import pickle
 import re
 import subprocess
@@ -12,13 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gristway
 import pytest
 import transforms
 from conftest import PackedFiles
+from processes import assert_no_node, handover_bytes, kill, the_node
+
+import gristway
 from gristway import Loader, Sample, WrongCallError
 from gristway.connection import Connection
-from processes import assert_no_node, handover_bytes, kill, the_node
 
 if TYPE_CHECKING:
     from served import Served
@@ -331,6 +334,52 @@ def test_dead_mappings_do_not_pile_up(small: PackedFiles, node: Served) -> None:
             loader.set_epoch(epoch)  # reading begins anew each time, in a memory file of its own
             next(iter(loader))
         assert len(shared_stretches()) <= before + 64
+
+
+def test_where_all_stays_in_memory_all_views_may_be_kept(
+    small: PackedFiles, runtime_dir: Path
+) -> None:
+    expected = sorted(small.data(key) for key in small.keys)
+    with Loader(small.path, 10, policy="unbounded", **LITTLE) as loader:
+        kept = [[view for views, _ in loader for view in views] for _ in range(3)]
+        first = kept[0][0]
+        once = handover_bytes(os.getpid())
+        loader.set_epoch(0)  # what is behind is read anew, into other memory
+        kept.append([view for views, _ in loader for view in views])
+        for views in kept:
+            assert sorted(map(bytes, views)) == expected
+        assert list(map(bytes, kept[3])) == list(map(bytes, kept[0]))
+        assert handover_bytes(os.getpid()) > 1.5 * once
+        del kept, views
+        gc.collect()
+        assert handover_bytes(os.getpid()) > 1.5 * once  # `first` holds its own
+        content = bytes(first)
+        kill(the_node(runtime_dir))
+        assert sum(len(views) for views, _ in loader) == 103
+        assert bytes(first) == content
+        del first
+        gc.collect()
+        assert handover_bytes(os.getpid()) < 1.5 * once
+
+
+@pytest.mark.parametrize("workers", ["processes", "threads"])
+def test_workers_see_what_stays_in_memory(
+    in_parts: tuple[Path, dict[str, dict[str, bytes]]], node: Served, workers: str
+) -> None:
+    path, content = in_parts
+    with Loader(
+        path,
+        7,
+        policy="unbounded",
+        transform=transforms.everything,
+        collate_fn=transforms.as_list,
+        num_workers=2,
+        workers=workers,
+        node=node.name,
+    ) as loader:
+        for _ in range(2):
+            samples = {sample["key"]: sample for batch in loader for sample in batch}
+            assert {key: sample["parts"] for key, sample in samples.items()} == content
 
 
 def test_samples_can_be_used_after_their_batch(small: PackedFiles, node: Served) -> None:

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from gristway import collate
 from transforms import Pair
+
+from gristway import collate
 
 np = pytest.importorskip("numpy")
 

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gristway
 import kills_program
 import pytest
 from conftest import PackedFiles
-from gristway import java
 from processes import apart, assert_no_node, eventually, kill, nodes, the_node
+
+import gristway
+from gristway import java
 
 PROGRAM = Path(__file__).with_name("kills_program.py")
 BATCH = 8

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from gristway import java
 from gristway.errors import MachineError
 

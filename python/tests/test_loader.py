@@ -17,14 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gristway
 import pytest
 import transforms
 from conftest import PackedFiles
-from gristway import Loader, WrongCallError
-from gristway.source import Source
 from processes import handover_bytes, memory_files, nodes
 from reading import keys_of, order_of_read
+
+import gristway
+from gristway import Loader, WrongCallError
+from gristway.source import Source
 
 if TYPE_CHECKING:
     from served import Served

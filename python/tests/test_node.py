@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import gristway
 import pytest
 from conftest import PackedFiles
-from gristway import java
 from processes import apart, eventually, handover_bytes, memory_files
+
+import gristway
+from gristway import java
 
 PROGRAM = Path(__file__).with_name("kills_program.py")
 

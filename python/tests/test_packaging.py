@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from gristway import java
 
 ROOT = Path(__file__).resolve().parents[2]

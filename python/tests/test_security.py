@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import gristway
 import pytest
 from conftest import PackedFiles
+from processes import apart, assert_no_node, eventually, nodes, the_node
+
+import gristway
 from gristway import java, node
 from gristway.connection import Hello
-from processes import apart, assert_no_node, eventually, nodes, the_node
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from gristway import shipment
 
 PAGE = 4096

@@ -13,9 +13,10 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from gristway import Loader, Sample, collate
 from torch.utils.data import default_collate
 from transforms import Pair
+
+from gristway import Loader, Sample, collate
 
 if TYPE_CHECKING:
     from served import Served

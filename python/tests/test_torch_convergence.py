@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import gristway
 import numpy as np
 import pytest
 import torch
+
+import gristway
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks" / "convergence"))
 import experiment

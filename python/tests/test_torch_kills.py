@@ -24,13 +24,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gristway
 import kills_program
 import pytest
 import torch
 from conftest import PackedFiles
-from gristway import java
-from gristway.torch import MapDataset, StreamDataset
 from processes import (
     SOON_SECONDS,
     apart,
@@ -44,6 +41,10 @@ from processes import (
     the_node,
 )
 from torch.utils.data import DataLoader, get_worker_info
+
+import gristway
+from gristway import java
+from gristway.torch import MapDataset, StreamDataset
 
 PROGRAM = Path(__file__).with_name("kills_program.py")
 

@@ -17,8 +17,6 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from gristway import WrongCallError
-from gristway.torch import MapDataset
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -30,6 +28,9 @@ from torch.utils.data import (
     WeightedRandomSampler,
     random_split,
 )
+
+from gristway import WrongCallError
+from gristway.torch import MapDataset
 
 if TYPE_CHECKING:
     from served import Served

@@ -17,10 +17,11 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from gristway import Error, Loader, WrongCallError
-from gristway.torch import MapDataset, StreamDataset
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
+
+from gristway import Error, Loader, WrongCallError
+from gristway.torch import MapDataset, StreamDataset
 
 if TYPE_CHECKING:
     from served import Served

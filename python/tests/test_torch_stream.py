@@ -20,11 +20,12 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from gristway import Loader, WrongCallError
-from gristway.torch import StreamDataset
 from processes import eventually, memory_files, nodes
 from reading import keys_of, order_of_read
 from torch.utils.data import DataLoader
+
+from gristway import Loader, WrongCallError
+from gristway.torch import StreamDataset
 
 if TYPE_CHECKING:
     from served import Served

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from gristway import WrongCallError
 from gristway.world import World, find_world
 

@@ -20,10 +20,13 @@ from gristway.errors import LostNodeError, MachineError
 
 # As the node's class BatchLayout has it: a header, then a record for each place.
 _HEADER_BYTES = 64
+_RESIDENT_STRETCH = struct.Struct("<qq")
+_RESIDENT_AT = 32
 _RECORD = struct.Struct("<qqqqqii")
 _REPEAT = 1
 _DAMAGED = 2
 _PARTS = 4
+_RESIDENT = 8
 
 _MOST_MAPPED = 64
 
@@ -65,6 +68,13 @@ class Mapping:
         except (OSError, ValueError) as failed:
             raise MachineError(f"cannot map {area.size} bytes of the node: {failed}") from None
         self.here = area._replace(process=os.getpid(), descriptor=self._descriptor)
+        self._views: memoryview | None = None
+
+    def views(self) -> memoryview:
+        """What is there, for views that need not be given back: they hold this mapping."""
+        if self._views is None:
+            self._views = memoryview(self.memory).toreadonly()
+        return self._views
 
 
 class Mappings:
@@ -72,6 +82,7 @@ class Mappings:
 
     def __init__(self) -> None:
         self._mapped: OrderedDict[Area, Mapping] = OrderedDict()
+        self._serial = -1
 
     def get(self, area: Area) -> Mapping:
         """The mapping of an area; raises LostNodeError if the node is gone."""
@@ -79,6 +90,10 @@ class Mappings:
         key = area._replace(process=0, descriptor=0)
         known = self._mapped.get(key)
         if known is None:
+            if area.serial != self._serial:
+                # Another file: nothing of the one before comes again, and it may be large.
+                self._mapped.clear()
+                self._serial = area.serial
             known = self._mapped[key] = Mapping(area)
             while len(self._mapped) > _MOST_MAPPED:
                 self._mapped.popitem(last=False)  # batches keep theirs
@@ -89,10 +104,11 @@ class Mappings:
 class Batch:
     """The samples of one rank and step, or of one request.
 
-    `release` is called once, when no view of the batch's bytes is left.
+    `release` is called once, when no view of the batch's own memory is left. Samples that stay in the
+    node's memory are shown there.
     """
 
-    __slots__ = ("first", "_mapping", "_bytes", "_records", "_describe", "_described")
+    __slots__ = ("first", "_mapping", "_bytes", "_data", "_records", "_describe", "_described")
 
     def __init__(
         self,
@@ -112,6 +128,11 @@ class Batch:
         self._bytes = memoryview(owner).cast("B").toreadonly()
         at = _HEADER_BYTES + first * _RECORD.size
         self._records = list(_RECORD.iter_unpack(self._bytes[at : at + count * _RECORD.size]))
+        self._data = self._bytes
+        if self._records and self._records[0][6] & _RESIDENT:  # then all of a batch are
+            offset, size = _RESIDENT_STRETCH.unpack_from(self._bytes, _RESIDENT_AT)
+            stretch = self._mapping.here._replace(offset=offset, size=size)
+            self._data = mappings.get(stretch).views()
         self._describe = describe
         self._described: list[tuple[str, list[tuple[str, int]]]] | None = None
 
@@ -129,7 +150,7 @@ class Batch:
 
     def data(self) -> list[memoryview]:
         """The bytes of every sample's first or only part."""
-        whole = self._bytes
+        whole = self._data
         if self._may_have_parts():
             return [sample.data for sample in self.samples()]
         return [whole[record[0] : record[0] + record[1]] for record in self._records]
@@ -148,7 +169,7 @@ class Batch:
 
     def _whole(self, place: int) -> memoryview:
         record = self._records[place]
-        return self._bytes[record[0] : record[0] + record[1]]
+        return self._data[record[0] : record[0] + record[1]]
 
     def _description(self, place: int) -> tuple[str, list[tuple[str, int]]]:
         if self._described is None:

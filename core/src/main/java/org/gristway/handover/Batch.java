@@ -17,6 +17,7 @@ public final class Batch implements AutoCloseable {
 
   private final Snapshot snapshot;
   private final MemorySegment area;
+  private final MemorySegment resident;
   private final long offset;
   private final Arena arena = Arena.ofShared();
   private final Runnable release;
@@ -25,11 +26,18 @@ public final class Batch implements AutoCloseable {
   /**
    * @param area that it stands in
    * @param offset of the area in the handover's memory file
+   * @param resident the memory of samples that stay
    */
-  public Batch(Snapshot snapshot, MemorySegment area, long offset, Runnable release) {
+  public Batch(
+      Snapshot snapshot,
+      MemorySegment area,
+      long offset,
+      MemorySegment resident,
+      Runnable release) {
     this.snapshot = snapshot;
     this.offset = offset;
     this.area = area.reinterpret(arena, null).asReadOnly();
+    this.resident = resident.reinterpret(arena, null).asReadOnly();
     this.release = release;
   }
 
@@ -88,7 +96,9 @@ public final class Batch implements AutoCloseable {
 
   /** The bytes of all its parts, one after the other, where they stand: a view, not a copy. */
   public MemorySegment data(int place) {
-    return area.asSlice(BatchLayout.offset(area, checked(place)), BatchLayout.length(area, place));
+    boolean stays = (BatchLayout.flags(area, checked(place)) & BatchLayout.RESIDENT) != 0;
+    return (stays ? resident : area)
+        .asSlice(BatchLayout.offset(area, place), BatchLayout.length(area, place));
   }
 
   /** A copy of its bytes. */

@@ -12,14 +12,16 @@ import org.gristway.chunk.LittleEndian;
  *  16  rank                      4
  *  20  places, n                 4
  *  24  bytes used of the area    8
+ *  32  resident stretch: where   8   in the memory file
+ *  40  resident stretch: bytes   8   0 if there is none
  *  64  n records of 48 bytes:
- *        offset in the area      8
+ *        offset in the area      8   or in the resident stretch, if a flag says so
  *        length                  8
  *        sample                  8
  *        planned                 8   the sample that was due: another one if that is damaged
  *        request                 8   the sample that a plain loader would have given
  *        label, -1 if none       4
- *        flags                   4   1 repeat, 2 damaged, 4 of several parts
+ *        flags                   4   1 repeat, 2 damaged, 4 of several parts, 8 resident
  *      the samples' bytes, each from a multiple of 8
  * </pre>
  *
@@ -36,6 +38,9 @@ public final class BatchLayout {
 
   /** The sample has more than one part. */
   public static final int PARTS = 4;
+
+  /** The bytes are not in the area: they stand in the resident stretch, to the end of the run. */
+  public static final int RESIDENT = 8;
 
   static final int HEADER_BYTES = 64;
   static final int RECORD_BYTES = 48;
@@ -60,6 +65,12 @@ public final class BatchLayout {
     LittleEndian.putInt(area, 16, rank);
     LittleEndian.putInt(area, 20, places);
     LittleEndian.putLong(area, 24, used);
+  }
+
+  /** Says where in the memory file the bytes of samples are that stay. */
+  public static void writeResident(MemorySegment area, long offset, long bytes) {
+    LittleEndian.putLong(area, 32, offset);
+    LittleEndian.putLong(area, 40, bytes);
   }
 
   public static void writeRecord(

@@ -35,6 +35,8 @@ public final class Handover implements AutoCloseable {
   private static final int WASTE = 4;
 
   private final SharedMemory memory;
+  private final MemorySegment resident;
+  private final long residentOffset;
   private final List<RankAreas> ranks = new ArrayList<>();
   private final AtomicLong bytes = new AtomicLong();
 
@@ -105,12 +107,26 @@ public final class Handover implements AutoCloseable {
     }
   }
 
+  /** Without a resident stretch. */
+  public Handover(int ranks, int areas) {
+    this(ranks, areas, 0);
+  }
+
   /**
    * @param areas of each rank; those that are never used cost nothing
+   * @param residentBytes for samples that stay: batches point there, in place of having copies
    */
-  public Handover(int ranks, int areas) {
+  public Handover(int ranks, int areas, long residentBytes) {
     try {
       this.memory = SharedMemory.create("gristway-handover");
+      try {
+        this.residentOffset = memory.extend(residentBytes);
+        this.resident =
+            residentBytes == 0 ? MemorySegment.NULL : memory.map(residentOffset, residentBytes);
+      } catch (Throwable refused) {
+        memory.close();
+        throw refused;
+      }
     } catch (IOException failed) {
       throw Failure.io("make shared memory for batches", failed);
     }
@@ -126,6 +142,16 @@ public final class Handover implements AutoCloseable {
   /** How another process opens the memory file. */
   public Path path() {
     return memory.path();
+  }
+
+  /** The memory of samples that stay; empty if there are none. */
+  public MemorySegment resident() {
+    return resident;
+  }
+
+  /** Where that is in the memory file. */
+  public long residentOffset() {
+    return residentOffset;
   }
 
   /** The memory of all areas now. */

@@ -38,6 +38,11 @@ public interface ReadPlan {
     return frames() * inputs().settings().extentBytes();
   }
 
+  /** True if an extent, once it is loaded, stays in its frame to the end of the run. */
+  default boolean staysResident() {
+    return false;
+  }
+
   /**
    * The steps of one rank of this node.
    *

@@ -68,7 +68,7 @@ final class Engine implements AutoCloseable {
     Snapshot snapshot = dataset.snapshot();
     this.tallies = new Tallies();
     try {
-      this.handover = new Handover(lanes, areas);
+      this.handover = new Handover(lanes, areas, plan.staysResident() ? memoryBytes : 0);
     } catch (Throwable thrown) {
       tallies.close();
       throw thrown;
@@ -77,7 +77,12 @@ final class Engine implements AutoCloseable {
       FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
       this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
       this.pool =
-          opened(new FramePool(plan.frames(), plan.inputs().settings().extentBytes(), memoryBytes));
+          opened(
+              new FramePool(
+                  plan.frames(),
+                  plan.inputs().settings().extentBytes(),
+                  memoryBytes,
+                  handover.resident()));
       this.loads = opened(new LoadQueue(store, lanes, options.threads()));
     } catch (Throwable thrown) {
       close();
@@ -119,15 +124,7 @@ final class Engine implements AutoCloseable {
   /** What carries a lane's steps out. */
   PlanExecutor executor(int lane, StepSource steps) {
     return new PlanExecutor(
-        lane,
-        steps,
-        dataset.snapshot(),
-        pool,
-        loads,
-        secondLook,
-        tallies,
-        handover.rank(lane),
-        samples);
+        lane, steps, dataset.snapshot(), pool, loads, secondLook, tallies, handover, samples);
   }
 
   Handover.RankAreas areas(int lane) {
@@ -166,6 +163,7 @@ final class Engine implements AutoCloseable {
             dataset.snapshot(),
             areas(lane).memory(area),
             areas(lane).offset(area),
+            handover.resident(),
             () -> release(self, lane, area));
     self[0] = batch;
     inUse.add(batch);

@@ -22,7 +22,10 @@ final class FramePool implements AutoCloseable {
   private final long frameBytes;
   private final long budget;
   private final Frame[] frames;
-  private final PrivateMemory stretch;
+  private final @Nullable PrivateMemory own;
+  private final MemorySegment stretch;
+  private final boolean stays;
+  private final AtomicLong taken = new AtomicLong(); // of the stretch, if extents stay
   private final @Nullable PrivateMemory[] large;
   private final AtomicLong resident = new AtomicLong();
 
@@ -30,6 +33,13 @@ final class FramePool implements AutoCloseable {
    * @param budget the bytes that frames may take, large ones included
    */
   FramePool(int count, long frameBytes, long budget) {
+    this(count, frameBytes, budget, MemorySegment.NULL);
+  }
+
+  /**
+   * @param resident memory for the whole budget, if each frame is claimed once and for good
+   */
+  FramePool(int count, long frameBytes, long budget, MemorySegment resident) {
     this.frameBytes = frameBytes;
     this.budget = budget;
     this.frames = new Frame[count];
@@ -37,7 +47,9 @@ final class FramePool implements AutoCloseable {
     for (int i = 0; i < count; i++) {
       frames[i] = new Frame();
     }
-    this.stretch = map(Math.max(1, count * frameBytes));
+    this.stays = resident.byteSize() > 0;
+    this.own = stays ? null : map(Math.max(1, count * frameBytes));
+    this.stretch = own == null ? resident : own.segment();
   }
 
   private static PrivateMemory map(long bytes) {
@@ -65,12 +77,15 @@ final class FramePool implements AutoCloseable {
   }
 
   private MemorySegment memory(int number, long bytes) {
-    if (bytes == frameBytes) {
-      return stretch.segment().asSlice(number * frameBytes, frameBytes);
+    if (stays) {
+      return stretch.asSlice(taken.getAndAdd(bytes), bytes);
     }
-    PrivateMemory own = map(bytes);
-    large[number] = own;
-    return own.segment();
+    if (bytes == frameBytes) {
+      return stretch.asSlice(number * frameBytes, frameBytes);
+    }
+    PrivateMemory alone = map(bytes);
+    large[number] = alone;
+    return alone.segment();
   }
 
   /** A frame by its number in the plan. */
@@ -81,10 +96,10 @@ final class FramePool implements AutoCloseable {
   /** Ends a frame's extent: its memory, this many bytes, may be claimed again. */
   long release(int number) {
     long bytes = frames[number].release();
-    PrivateMemory own = large[number];
-    if (own != null) {
+    PrivateMemory alone = large[number];
+    if (alone != null) {
       large[number] = null;
-      own.close();
+      alone.close();
     }
     resident.addAndGet(-bytes);
     return bytes;
@@ -98,10 +113,12 @@ final class FramePool implements AutoCloseable {
   /** Gives all memory back. Nobody may use a frame any more. */
   @Override
   public void close() {
-    stretch.close();
-    for (PrivateMemory own : large) {
-      if (own != null) {
-        own.close();
+    if (own != null) {
+      own.close();
+    }
+    for (PrivateMemory alone : large) {
+      if (alone != null) {
+        alone.close();
       }
     }
   }

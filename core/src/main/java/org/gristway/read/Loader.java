@@ -227,6 +227,11 @@ public final class Loader implements AutoCloseable {
     }
   }
 
+  /** True if what was read once is never read again: going on costs hardly anything then. */
+  public boolean staysResident() {
+    return run.firstPlan().staysResident();
+  }
+
   /** The first epoch of which batches are given. */
   public long firstEpoch() {
     return run.firstEpoch();

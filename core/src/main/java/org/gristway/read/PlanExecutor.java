@@ -46,7 +46,9 @@ public final class PlanExecutor {
   private final LoadQueue loads;
   private final SecondLook secondLook;
   private final Tallies tallies;
+  private final Handover handover;
   private final Handover.RankAreas areas;
+  private final long[] verified; // a bit a sample, of those that stay
   private final SampleSet standIns;
   private long lastGood = NONE;
   private final CRC32C checksum = new CRC32C();
@@ -93,7 +95,7 @@ public final class PlanExecutor {
       LoadQueue loads,
       SecondLook secondLook,
       Tallies tallies,
-      Handover.RankAreas areas,
+      Handover handover,
       SampleSet standIns) {
     this.lane = lane;
     this.run = run;
@@ -102,7 +104,10 @@ public final class PlanExecutor {
     this.loads = loads;
     this.secondLook = secondLook;
     this.tallies = tallies;
-    this.areas = areas;
+    this.handover = handover;
+    this.areas = handover.rank(lane);
+    this.verified =
+        new long[handover.resident().byteSize() == 0 ? 0 : (int) (snapshot.sampleCount() >> 6) + 1];
     this.standIns = standIns;
   }
 
@@ -117,7 +122,8 @@ public final class PlanExecutor {
     if (places.isEmpty()) {
       return AreaQueue.NONE;
     }
-    used = layOut();
+    boolean inPlace = pointsAtResident();
+    used = inPlace ? BatchLayout.dataAt(places.size()) : layOut();
     long start = System.nanoTime();
     int area = areas.queue().claim();
     tallies.add(ReadCounter.TRAINER_WAIT_NANOS, System.nanoTime() - start);
@@ -127,10 +133,12 @@ public final class PlanExecutor {
     boolean built = false;
     try {
       MemorySegment memory = room(area, used);
-      startStraightLoads(memory);
-      fill(memory);
-      memory = replaceDamaged(area, memory);
-      describe(memory);
+      if (!inPlace) {
+        startStraightLoads(memory);
+        fill(memory);
+        memory = replaceDamaged(area, memory);
+      }
+      describe(memory, inPlace ? BatchLayout.RESIDENT : 0);
       built = true;
       return area;
     } finally {
@@ -202,6 +210,43 @@ public final class PlanExecutor {
         default -> throw new IllegalStateException("this node has no peers and no cache: " + step);
       }
     }
+  }
+
+  /**
+   * Has every place show its sample where that stays; false if one is not there, or damaged. Each
+   * is verified when it is shown first: nobody writes to it after that.
+   */
+  private boolean pointsAtResident() throws InterruptedException {
+    if (verified.length == 0 || steps.size() != places.size()) {
+      return false;
+    }
+    for (Place place : places) {
+      if (place.deliver.frame() == PlanStep.IN_BATCH) {
+        return false;
+      }
+      long sample = place.deliver.sample();
+      Frame.Held held = await(pool.frame(place.deliver.frame()));
+      if (held.failure() != null) {
+        return false;
+      }
+      long from = snapshot.offsetIn(held.pages().chunk(), sample) - held.pages().offset();
+      long frameAt = held.memory().address() - handover.resident().address();
+      place.offset = frameAt + from;
+      place.length = snapshot.length(sample);
+      if (!isVerified(place)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean isVerified(Place place) {
+    long sample = place.deliver.sample();
+    int word = (int) (sample >> 6);
+    if ((verified[word] >>> sample & 1) == 0 && passes(place, handover.resident())) {
+      verified[word] |= 1L << sample;
+    }
+    return (verified[word] >>> sample & 1) == 1;
   }
 
   /** Gives every place its stretch of the area; the bytes of all. */
@@ -416,7 +461,7 @@ public final class PlanExecutor {
   }
 
   /** Writes what the batch is. */
-  private void describe(MemorySegment memory) {
+  private void describe(MemorySegment memory, int alwaysFlags) {
     tallies.epoch(epoch).peakResident.accumulate(pool.residentBytes());
     for (int i = 0; i < places.size(); i++) {
       Place place = places.get(i);
@@ -424,7 +469,8 @@ public final class PlanExecutor {
       Place shown = place.replacedBy == null ? place : place.replacedBy;
       long sample = shown.deliver.sample();
       int flags =
-          (deliver.repeat() || place.damaged ? BatchLayout.REPEAT : 0)
+          alwaysFlags
+              | (deliver.repeat() || place.damaged ? BatchLayout.REPEAT : 0)
               | (place.damaged ? BatchLayout.DAMAGED : 0)
               | (snapshot.shape(sample).size() > 1 ? BatchLayout.PARTS : 0);
       BatchLayout.writeRecord(
@@ -443,5 +489,6 @@ public final class PlanExecutor {
     }
     PlanStep.Deliver first = places.getFirst().deliver;
     BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), used);
+    BatchLayout.writeResident(memory, handover.residentOffset(), handover.resident().byteSize());
   }
 }

@@ -36,6 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 class PlanExecutorTest {
 
   private static final long USED_AT = 24; // in the header
+  private static final long RESIDENT_BYTES_AT = 40;
 
   @TempDir Path folder;
 
@@ -83,9 +84,12 @@ class PlanExecutorTest {
     assertThat(used).isBetween(BatchLayout.dataAt(places), area.byteSize());
     assertThat(places).isPositive();
     for (int i = 0; i < places; i++) {
-      assertThat(BatchLayout.offset(area, i)).isBetween(BatchLayout.dataAt(places), used);
+      boolean stays = (BatchLayout.flags(area, i) & BatchLayout.RESIDENT) != 0;
+      long first = stays ? 0 : BatchLayout.dataAt(places);
+      long last = stays ? LittleEndian.getLong(area, RESIDENT_BYTES_AT) : used;
+      assertThat(BatchLayout.offset(area, i)).isBetween(first, last);
       assertThat(BatchLayout.offset(area, i) + BatchLayout.length(area, i))
-          .isLessThanOrEqualTo(used);
+          .isLessThanOrEqualTo(last);
     }
   }
 

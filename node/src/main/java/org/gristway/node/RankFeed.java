@@ -52,6 +52,9 @@ final class RankFeed implements AutoCloseable {
   /** Batches that are built to no end rather than beginning anew. */
   private static final int WORTH_SKIPPING = 16;
 
+  /** The same, in epochs, where what was read once stays. */
+  private static final int EPOCHS_WORTH_SKIPPING = 2;
+
   /** Between two looks whether who waits is still there. */
   private static final long CHECK_SECONDS = 1;
 
@@ -289,6 +292,15 @@ final class RankFeed implements AutoCloseable {
     if (start >= steps(ofEpoch)) {
       return;
     }
+    while (isWorthSkipping(ofEpoch, start, atOnce, workers)) {
+      if (frontier >= steps(epoch)) {
+        epoch++;
+        frontier = 0;
+      } else {
+        takeNext(client);
+      }
+      releaseHeld(_ -> true);
+    }
     if (isNear(ofEpoch, start, atOnce, workers)) {
       if (ofEpoch == epoch + 1) {
         releaseHeld(_ -> true);
@@ -316,6 +328,17 @@ final class RankFeed implements AutoCloseable {
       return true;
     }
     return start >= next && start - next <= (long) (workers + WORTH_SKIPPING) * unit;
+  }
+
+  /** True if all before it is built to no end, as reading everything again would take longer. */
+  private boolean isWorthSkipping(long ofEpoch, long start, int atOnce, int workers) {
+    boolean isAhead = ofEpoch > epoch || (ofEpoch == epoch && start > frontier);
+    return unit == atOnce
+        && loader.staysResident()
+        && isAhead
+        && ofEpoch - epoch <= EPOCHS_WORTH_SKIPPING
+        && !closed
+        && !isNear(ofEpoch, start, atOnce, workers);
   }
 
   private void reopen(long ofEpoch, long step, int atOnce) {

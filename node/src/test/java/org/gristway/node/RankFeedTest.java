@@ -458,6 +458,26 @@ class RankFeedTest {
   }
 
   @Test
+  void what_stays_in_memory_is_read_once_however_epochs_are_broken_off() throws Exception {
+    Settings resident = packed.settings("policy=unbounded");
+    List<List<List<Long>>> order = packed.order(resident, 0, 6);
+    try (RankFeed feed = open(resident)) {
+      feed.attach(client("client"), 2);
+      assertThat(take(feed, "client", 0, 0, 1)).isEqualTo(order.getFirst().getFirst());
+      long read = feed.counters().get(ReadCounter.STORAGE_BYTES);
+      for (int epoch = 0; epoch < 6; epoch += epoch < 4 ? 1 : 2) {
+        for (int step : new int[] {1, 2, 20, (int) LAST - epoch}) {
+          assertThat(take(feed, "client", epoch, step, 1)).isEqualTo(order.get(epoch).get(step));
+        }
+      }
+      assertThat(feed.counters().get(ReadCounter.STORAGE_BYTES)).isEqualTo(read);
+      // Back is another matter.
+      assertThat(take(feed, "client", 0, 3, 1)).isEqualTo(order.getFirst().get(3));
+    }
+    assertThat(Packed.memoryFiles()).isEqualTo(memoryBefore);
+  }
+
+  @Test
   void damage_is_told_and_does_not_change_the_order(@TempDir Path other) throws Exception {
     Packed damaged = Packed.in(other);
     List<List<List<Long>>> sound = damaged.order(damaged.settings(), 0, 1);

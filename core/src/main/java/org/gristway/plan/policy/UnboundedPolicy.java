@@ -59,6 +59,11 @@ public final class UnboundedPolicy implements ReadPolicy {
     }
 
     @Override
+    public boolean staysResident() {
+      return true;
+    }
+
+    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return new Lane(this, rank, cold);
     }
