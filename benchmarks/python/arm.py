@@ -3,7 +3,7 @@
 It imports what it needs, says `ready`, waits for a line (meanwhile the page cache is made cold and
 the storage slow), reads epoch after epoch, and prints one JSON object: what came in the timed
 window, and what that took. The consumer does the same with every loader's batches: it adds up the
-length and the first byte of each sample, and the labels.
+length and the first byte of each sample, and the labels; if told to, it copies every sample too.
 
 All loaders deliver samples with their labels, shuffled, in batches of the same size, and keep their
 workers from epoch to epoch. What is set beyond that, and why, stands at each.
@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Job:
     seconds: float  # the window is at least this long …
     batches: int  # … and has at least this many batches …
     most: float  # … but ends after this many seconds, if a batch has come
+    touch: str  # what the consumer does with a sample: looks at its first byte, or copies all
     check: bool  # one epoch, to see that each sample comes once; nothing is timed
     blkio: str
     cpuacct: str
@@ -276,6 +277,7 @@ ARMS: dict[str, Callable[[Job], Epochs]] = {
     "ours-stream": ours_stream,
     "ours-map": ours_map,
     "ours-loader": ours_loader,
+    "ours-resident": lambda job: ours_loader(replace(job, policy="unbounded")),
     "ours-threads": lambda job: ours_loader(job, "threads"),
 }
 
@@ -283,7 +285,8 @@ ARMS: dict[str, Callable[[Job], Epochs]] = {
 class Consumer:
     """Takes what a loader gives, and touches each sample."""
 
-    def __init__(self) -> None:
+    def __init__(self, copies: bool) -> None:
+        self.copy = memoryview(bytearray(1 << 20)) if copies else None
         self.samples = 0
         self.bytes = 0
         self.sum = 0
@@ -296,10 +299,15 @@ class Consumer:
             for sample in data:
                 total += len(sample)
                 first += sample[0]
+                if self.copy is not None:
+                    self.copy[: len(sample)] = sample
         else:  # one array, a row a sample
             rows = data.reshape(len(data), -1)
             total = rows.nbytes
             first = int(rows[:, 0].sum())
+            if self.copy is not None:
+                for row in rows.numpy():
+                    self.copy[: row.nbytes] = row.data
         self.samples += len(data)
         self.bytes += total
         self.sum += first + int(labels.sum())
@@ -337,7 +345,7 @@ def measure(job: Job, begin: Epochs, created: float) -> dict[str, Any]:
     def now() -> Usage:
         return usage(job.blkio, job.cpuacct, job.device)
 
-    consumer = Consumer()
+    consumer = Consumer(job.touch == "all")
     waits: list[float] = []
     first = 0.0  # when the first batch came
     start = 0.0  # of the window, once it has begun; moved on by what is not to be counted
@@ -374,7 +382,7 @@ def measure(job: Job, begin: Epochs, created: float) -> dict[str, Any]:
         if not start:
             first = first or came
             if came - first >= job.warm_up:
-                consumer = Consumer()
+                consumer = Consumer(job.touch == "all")
                 waits = []
                 uncounted = Usage(0, 0, 0)
                 before = now()

@@ -20,6 +20,7 @@ NAMES = {
     "ours-stream": "**`StreamDataset`**",
     "ours-map": "**`MapDataset`**, `redirect`",
     "ours-loader": "**`Loader`**",
+    "ours-resident": "**`Loader`**, `unbounded`",
     "ours-threads": "**`Loader`**, threads",
     "read": "`gristway read`",
     "bare-stream": "no loader: an `IterableDataset` that makes its batches up",

@@ -35,6 +35,7 @@ GRISTWAY = ROOT / "gristway"
 
 PEERS = ["files", "webdataset", "streaming", "litdata", "ffcv"]
 OURS = ["ours-stream", "ours-map", "ours-loader"]
+RESIDENT = "ours-resident"
 MODES = ["warm", "nvme", "cloud", "hdd"]
 SHARE = 10  # the memory for shuffling is this part of the dataset
 OVERHEAD = 2 << 30  # what processes, queues and the page cache may take beside it when cold
@@ -167,6 +168,7 @@ def run_arm(
                 "batches": min(300, math.ceil(dataset.count / options.batch)),
                 # Slow arms would take minutes for that many: then the time decides.
                 "most": max(2 * plan.seconds, 6) if mode in ("warm", "nvme") else plan.seconds,
+                "touch": options.touch,
                 "check": options.check,
                 "blkio": str(groups.groups["blkio"]),
                 "cpuacct": str(groups.groups["cpuacct"]),
@@ -306,8 +308,11 @@ def run_read(
 def worker_counts(arm: str, mode: str, plan: Plan) -> tuple[int, ...]:
     if arm == "read":
         return (0,)
+    if arm == RESIDENT and mode != "warm":
+        return ()  # after the first epoch it reads nothing, however slow the storage is
     # Ours alone needs no worker to read ahead, where there is nothing to transform.
-    return (0, *plan.workers) if (arm, mode) == ("ours-loader", "warm") else plan.workers
+    alone = arm in ("ours-loader", RESIDENT) and mode == "warm"
+    return (0, *plan.workers) if alone else plan.workers
 
 
 def compare(
@@ -369,6 +374,7 @@ def describe(options: argparse.Namespace) -> dict[str, Any]:
         },
         "policy": options.policy,
         "batch": options.batch,
+        "touch": options.touch,
         "megabytes": options.megabytes,
         "seconds": options.seconds,
         "rounds": options.rounds,
@@ -407,6 +413,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--megabytes", type=int, default=2_000, help="of a dataset")
     parser.add_argument("--samples", type=int, default=large.SAMPLES, help="of torch-large")
     parser.add_argument("--policy", default="redirect", help="of our arms")
+    parser.add_argument("--touch", choices=["first", "all"], default="first", help="bytes")
     parser.add_argument("--check", action="store_true", help="each sample once an epoch? no times")
     options = parser.parse_args(arguments)
     unknown = set(options.modes) - set(MODES)
@@ -433,7 +440,9 @@ def main() -> None:
         else:
             jpeg = options.benchmark == "torch-jpeg"
             # FFCV decodes in compiled code of its own: Pillow cannot run in its workers.
-            default = [*PEERS[:-1], *OURS, "ours-threads"] if jpeg else [*PEERS, *OURS, "read"]
+            default = (
+                [*PEERS[:-1], *OURS, "ours-threads"] if jpeg else [*PEERS, *OURS, RESIDENT, "read"]
+            )
             arms = options.arms or default
             for size in [110_000] if jpeg else options.sizes:
                 # Room for all formats of one size: about six times the dataset.
