@@ -1,4 +1,4 @@
-"""What was read, in terms of the samples' keys."""
+"""Reading a little, and what was read in terms of the samples' keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,26 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import transforms
 from conftest import PackedFiles
+
+from gristway import Loader
+
+Datasets = Callable[..., PackedFiles]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# Little memory and small extents: so even a small dataset is read in many pieces, and mixed.
+LITTLE: dict[str, Any] = {"memory": "64KiB", "extent": "4KiB"}
+
+
+def keyed(packed: PackedFiles, name: str, **more: Any) -> Loader:
+    """A loader that gives keys, with the node of a name."""
+    settings: dict[str, Any] = {"batch_size": 10, "transform": transforms.key, **LITTLE, **more}
+    return Loader(packed.path, node=name, **settings)
+
+
+def flat(batches: Iterable[Any]) -> list[Any]:
+    return [each for batch in batches for each in batch]
 
 
 def keys_of(packed: PackedFiles, batches: Iterable[Any]) -> list[str]:

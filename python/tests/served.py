@@ -1,6 +1,6 @@
 """A node that serves the tests of a whole file, which so need not wait for Java to start.
 
-A test file has it with `pytest_plugins = ["served"]`.
+A test file has it with `pytest_plugins = ["served"]`, and a dataset that suits most tests.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import PackedFiles
 
 from gristway import java
 
@@ -117,3 +118,9 @@ def node(serving: list[Served], served: Served, runtime_dir: Path) -> Iterator[S
         raise
     finally:
         link.unlink()
+
+
+@pytest.fixture
+def small(dataset: Callable[..., PackedFiles]) -> PackedFiles:
+    """103 samples of 4 classes: with batches of 10, the last one has 3."""
+    return dataset(samples=103, size=(200, 2000), labels=4)

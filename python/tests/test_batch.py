@@ -8,7 +8,6 @@ import io
 import os
 import pickle
 import re
-import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import transforms
 from conftest import PackedFiles
 from processes import assert_no_node, handover_bytes, kill, the_node
+from reading import LITTLE, Datasets, Run
 
 import gristway
 from gristway import Loader, Sample, WrongCallError
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["served"]
 
 np = pytest.importorskip("numpy")
-
-Datasets = Callable[..., PackedFiles]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-LITTLE: dict[str, Any] = {"memory": "64KiB", "extent": "4KiB"}
-
-
-@pytest.fixture
-def small(dataset: Datasets) -> PackedFiles:
-    return dataset(samples=103, size=(200, 2000), labels=4)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import pickle
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
+from reading import LITTLE, Datasets, flat, keyed
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -28,21 +28,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["served"]
 
-Datasets = Callable[..., PackedFiles]
-LITTLE: dict[str, Any] = {"memory": "64KiB", "extent": "4KiB"}
 SIZE = 103
 BATCHES = 11
-
-
-@pytest.fixture
-def small(dataset: Datasets) -> PackedFiles:
-    """103 samples of 4 classes: with batches of 10, the last one has 3."""
-    return dataset(samples=SIZE, size=(200, 2000), labels=4)
-
-
-def keyed(packed: PackedFiles, name: str, **more: Any) -> Loader:
-    settings: dict[str, Any] = {"batch_size": 10, "transform": transforms.key, **LITTLE, **more}
-    return Loader(packed.path, node=name, **settings)
 
 
 def resumed(packed: PackedFiles, node: Served, state: Any, **more: Any) -> Loader:
@@ -57,10 +44,6 @@ def resumed(packed: PackedFiles, node: Served, state: Any, **more: Any) -> Loade
             # The node may not have noticed yet that the loader has left it, to come back.
             if "another state" not in str(refused) or time.monotonic() > deadline:
                 raise
-
-
-def flat(batches: Any) -> list[Any]:
-    return [each for batch in batches for each in batch]
 
 
 def through_json(state: Any) -> Any:

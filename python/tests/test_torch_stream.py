@@ -21,7 +21,7 @@ import torch
 import transforms
 from conftest import PackedFiles
 from processes import eventually, memory_files, nodes
-from reading import keys_of, order_of_read
+from reading import LITTLE, Datasets, Run, flat, keys_of, order_of_read
 from torch.utils.data import DataLoader
 
 from gristway import Loader, WrongCallError
@@ -32,25 +32,12 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["served"]
 
-Datasets = Callable[..., PackedFiles]
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-LITTLE: dict[str, Any] = {"memory": "64KiB", "extent": "4KiB"}
 EPOCHS = 3
-
-
-@pytest.fixture
-def small(dataset: Datasets) -> PackedFiles:
-    """103 samples of 4 classes: with batches of 10, the last one has 3."""
-    return dataset(samples=103, size=(200, 2000), labels=4)
 
 
 def streamed(packed: PackedFiles, name: str, **more: Any) -> StreamDataset:
     settings: dict[str, Any] = {"batch_size": 10, "transform": transforms.key, **LITTLE, **more}
     return StreamDataset(packed.path, node=name, **settings)
-
-
-def flat(batches: Any) -> list[str]:
-    return [each for batch in batches for each in batch]
 
 
 @pytest.fixture

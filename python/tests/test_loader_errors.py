@@ -1,0 +1,156 @@
+"""What Loader raises: what transforms raise, and what is called wrongly. Runs with torch and without."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import transforms
+from conftest import PackedFiles
+from reading import flat, keyed
+
+import gristway
+from gristway import Loader, WrongCallError
+
+if TYPE_CHECKING:
+    from served import Served
+
+pytest_plugins = ["served"]
+
+
+# Exceptions
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        {},
+        {"num_workers": 3, "workers": "threads"},
+        {"num_workers": 3, "multiprocessing_context": "fork"},
+        {"num_workers": 1, "multiprocessing_context": "spawn"},
+    ],
+    ids=["trainer", "threads", "fork", "spawn"],
+)
+def test_an_exception_of_a_transform_comes_out_as_itself(
+    small: PackedFiles, node: Served, workers: dict[str, Any]
+) -> None:
+    with keyed(small, node.name) as loader:
+        expected = list(loader)
+    bad = expected[6][8]
+    refuses = transforms.RefuseKey(bad)
+    with keyed(small, node.idle(), transform=refuses, **workers) as loader:
+        received = []
+        with pytest.raises(transforms.Refused) as caught:
+            for batch in loader:
+                received.append(batch)
+        assert received == expected[:6]
+        assert caught.value.number == 17
+        notes = "\n".join(getattr(caught.value, "__notes__", [repr(caught.value.__cause__)]))
+        assert f"'{bad}'" in notes
+        if "multiprocessing_context" in workers:
+            assert "in __call__" in notes  # where it was raised, in the worker
+        # Whoever goes on gets what comes next, without what was ahead of the bad batch.
+        assert sorted(flat(batch for batch in _past(loader, bad))) == sorted(small.keys)
+
+
+def _past(loader: Loader, bad: str) -> Any:
+    loader._transform.key = ""  # type: ignore[union-attr]
+    loader._end_workers()
+    return loader
+
+
+def test_an_exception_that_cannot_be_pickled_still_tells_what_and_where(
+    small: PackedFiles, node: Served
+) -> None:
+    bad = small.keys[50]
+    refuses = transforms.RefuseKey(bad, "Unpicklable")
+    with keyed(small, node.name, transform=refuses, num_workers=2) as loader:
+        with pytest.raises(RuntimeError, match="Unpicklable: this and that") as caught:
+            list(loader)
+        assert any(f"'{bad}'" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_stop_iteration_of_a_transform_does_not_end_the_epoch_as_if_it_were_complete(
+    small: PackedFiles, node: Served, num_workers: int
+) -> None:
+    refuses = transforms.RefuseKey(small.keys[50], "StopIteration")
+    with keyed(small, node.name, transform=refuses, num_workers=num_workers) as loader:
+        with pytest.raises(RuntimeError):
+            list(loader)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_an_exception_of_collate_fn_comes_out_as_itself(
+    small: PackedFiles, node: Served, num_workers: int
+) -> None:
+    def refuse(samples: list[str]) -> None:
+        raise transforms.Refused("cannot", len(samples))
+
+    with keyed(small, node.name, collate_fn=refuse, num_workers=num_workers) as loader:
+        with pytest.raises(transforms.Refused) as caught:
+            next(iter(loader))
+        assert caught.value.number == 10
+
+
+def test_what_cannot_be_sent_from_a_worker_is_told(small: PackedFiles, node: Served) -> None:
+    with keyed(
+        small, node.name, transform=transforms.view, collate_fn=len, num_workers=1
+    ) as loader:
+        with pytest.raises(TypeError, match="memoryview"):
+            next(iter(loader))
+
+
+# Wrong calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be 1 "),
+        ({"num_workers": -1}, "num_workers"),
+        ({"prefetch_factor": 0}, "prefetch_factor"),
+        ({"workers": "fibers"}, "'processes' or 'threads'"),
+        ({"collate_fn": transforms.as_list, "transform": None}, "needs a transform"),
+        ({"memory": "a lot"}, "is not a size"),
+        ({"memory": 0}, "is not a size"),
+        ({"extent": "1000"}, "4 ?KiB|4096"),
+        ({"policy": "guess"}, "guess"),
+        ({"rank": 1}, "both rank and world_size"),
+        ({"rank": 2, "world_size": 2}, "no rank 2 in a world of 2"),
+        ({"node": "a/b"}, "a/b"),
+    ],
+    ids=lambda each: ",".join(each) if isinstance(each, dict) else "",
+)
+def test_wrong_arguments_are_refused(
+    small: PackedFiles, runtime_dir: Path, arguments: dict[str, Any], message: str
+) -> None:
+    settings: dict[str, Any] = {"batch_size": 10, "transform": transforms.key, **arguments}
+    with pytest.raises(WrongCallError, match=message) as caught:
+        Loader(small.path, **settings)
+    assert caught.value.kind == "wrong-call"
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dataset_that_is_not_there_is_refused(tmp_path: Path, runtime_dir: Path) -> None:
+    for path in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(WrongCallError, match=str(path)) as caught:
+            Loader(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_node_that_is_not_there_is_refused(small: PackedFiles, runtime_dir: Path) -> None:
+    with pytest.raises(gristway.MachineError, match="gristway serve nobody"):
+        Loader(small.path, node="nobody")
+
+
+def test_a_path_may_have_spaces_and_other_letters(
+    small: PackedFiles, node: Served, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mön dataset=1"
+    shutil.copytree(small.path, folder)
+    with keyed(PackedFiles(folder, small.files, small.keys, (0, 0), 4), node.name) as loader:
+        assert sorted(flat(loader)) == sorted(small.keys)
