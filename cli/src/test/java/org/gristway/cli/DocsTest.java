@@ -97,10 +97,13 @@ class DocsTest {
   void every_environment_variable_that_is_read_is_documented() throws Exception {
     String page = Files.readString(ROOT.resolve("docs/environment.md"));
     List<Path> sources = new ArrayList<>(List.of(ROOT.resolve("gristway"), ROOT.resolve("build")));
-    sources.add(ROOT.resolve("scripts/jdk.sh"));
-    for (String module : List.of("core", "cli")) {
-      try (Stream<Path> files = Files.walk(ROOT.resolve(module + "/src/main"))) {
-        files.filter(Files::isRegularFile).forEach(sources::add);
+    for (String folder :
+        List.of("core/src/main", "node/src/main", "cli/src/main", "python/src", "scripts")) {
+      try (Stream<Path> files = Files.walk(ROOT.resolve(folder))) {
+        files
+            .filter(Files::isRegularFile)
+            .filter(file -> !file.toString().endsWith(".pyc"))
+            .forEach(sources::add);
       }
     }
     Pattern variable = Pattern.compile("GRISTWAY_[A-Z_]+");

@@ -38,6 +38,9 @@ import org.gristway.snapshot.SnapshotFormat.LabelKind;
  * checked against its checksum when it is first touched, so what is returned has been verified.
  * Every method may be called from any thread until {@link #close}; each throws {@link Failure}
  * (damaged) if it touches bytes that are not what was written.
+ *
+ * <p>Next on the way from file to tensor: {@link org.gristway.plan.PlanStep}, what is done with the
+ * samples of an epoch.
  */
 public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
