@@ -179,6 +179,14 @@ def test_a_batch_is_shared_by_all_workers(small: PackedFiles, node: Served) -> N
     assert "MainThread" not in {name for _, name in seen["threads"]}
 
 
+def test_threads_that_have_nothing_to_do_keep_no_batch(small: PackedFiles, node: Served) -> None:
+    with keyed(
+        small, node.name, batch_size=2, num_workers=12, workers="threads", prefetch_factor=1
+    ) as loader:
+        for _ in range(3):
+            assert sorted(flat(loader)) == list(small.keys)
+
+
 # Epochs
 
 

@@ -121,18 +121,20 @@ class InThreads:
             task = self._tasks.get()
             if task is None:
                 return
-            samples, future = task
-            done = []
-            try:
-                for sample in samples:
-                    if self._closed:
-                        future.cancel()
-                        return
-                    done.append(transform_one(self._transform, sample))
-                future.set_result(done)
-            except BaseException as wrong:
-                future.set_exception(wrong)
-            del task, samples, future, done
+            self._do(*task)
+            del task  # its batch is not kept while there is nothing to do
+
+    def _do(self, samples: list[Any], future: Future[list[Any]]) -> None:
+        done = []
+        try:
+            for sample in samples:
+                if self._closed:
+                    future.cancel()
+                    return
+                done.append(transform_one(self._transform, sample))
+            future.set_result(done)
+        except BaseException as wrong:
+            future.set_exception(wrong)
 
     def close(self) -> None:
         self._closed = True
