@@ -8,11 +8,10 @@ import sys
 
 import numpy as np
 import torch
+from gristway.torch import MapDataset
 from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader
-
-from gristway.torch import MapDataset
 
 
 def decode(data):

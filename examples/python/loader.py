@@ -6,12 +6,11 @@ python loader.py DATASET
 import io
 import sys
 
+import gristway
 import numpy as np
 import torch
 from PIL import Image
 from torch import nn
-
-import gristway
 
 
 def decode(data):

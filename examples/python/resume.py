@@ -8,12 +8,11 @@ import io
 import os
 import sys
 
+import gristway
 import numpy as np
 import torch
 from PIL import Image
 from torch import nn
-
-import gristway
 
 
 def decode(data):
