@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import operator
 import os
 import struct
 import weakref
@@ -18,11 +19,14 @@ from typing import NamedTuple
 from gristway.connection import Piece
 from gristway.errors import LostNodeError, MachineError
 
-# As the node's class BatchLayout has it: a header, then a record for each place.
+# As the node's class BatchLayout has it: a header, then a record for each place, of five numbers of
+# eight bytes (offset, length, sample, planned, request) and two of four (label, flags).
 _HEADER_BYTES = 64
+_RECORD_BYTES = 48
+_LONGS = _RECORD_BYTES // 8
+_INTS = _RECORD_BYTES // 4
 _RESIDENT_STRETCH = struct.Struct("<qq")
 _RESIDENT_AT = 32
-_RECORD = struct.Struct("<qqqqqii")
 _REPEAT = 1
 _DAMAGED = 2
 _PARTS = 4
@@ -108,7 +112,18 @@ class Batch:
     node's memory are shown there.
     """
 
-    __slots__ = ("first", "_mapping", "_bytes", "_data", "_records", "_describe", "_described")
+    __slots__ = (
+        "first",
+        "_mapping",
+        "_data",
+        "_longs",
+        "_ints",
+        "_starts",
+        "_lengths",
+        "_flags",
+        "_describe",
+        "_described",
+    )
 
     def __init__(
         self,
@@ -125,19 +140,25 @@ class Batch:
         owner = (ctypes.c_char * area.size).from_buffer(self._mapping.memory)
         if release is not None:
             weakref.finalize(owner, release).atexit = False
-        self._bytes = memoryview(owner).cast("B").toreadonly()
-        at = _HEADER_BYTES + first * _RECORD.size
-        self._records = list(_RECORD.iter_unpack(self._bytes[at : at + count * _RECORD.size]))
-        self._data = self._bytes
-        if self._records and self._records[0][6] & _RESIDENT:  # then all of a batch are
-            offset, size = _RESIDENT_STRETCH.unpack_from(self._bytes, _RESIDENT_AT)
+        own = memoryview(owner).cast("B").toreadonly()
+        at = _HEADER_BYTES + first * _RECORD_BYTES
+        records = own[at : at + count * _RECORD_BYTES]
+        # Column by column: a tuple for each record would cost as much as all the rest.
+        self._longs = records.cast("q")
+        self._ints = records.cast("i")
+        self._starts: list[int] = self._longs[0::_LONGS].tolist()
+        self._lengths: list[int] = self._longs[1::_LONGS].tolist()
+        self._flags: list[int] = self._ints[11::_INTS].tolist()
+        self._data = own
+        if count and self._flags[0] & _RESIDENT:  # then all of a batch are
+            offset, size = _RESIDENT_STRETCH.unpack_from(own, _RESIDENT_AT)
             stretch = self._mapping.here._replace(offset=offset, size=size)
             self._data = mappings.get(stretch).views()
         self._describe = describe
         self._described: list[tuple[str, list[tuple[str, int]]]] | None = None
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._starts)
 
     @property
     def area(self) -> Area:
@@ -146,30 +167,29 @@ class Batch:
 
     def size(self) -> tuple[int, int]:
         """How many samples it has, and how many bytes they have."""
-        return len(self._records), sum(record[1] for record in self._records)
+        return len(self._starts), sum(self._lengths)
 
     def data(self) -> list[memoryview]:
         """The bytes of every sample's first or only part."""
-        whole = self._data
-        if self._may_have_parts():
+        if any(flags & _PARTS for flags in set(self._flags)):
             return [sample.data for sample in self.samples()]
-        return [whole[record[0] : record[0] + record[1]] for record in self._records]
+        ends = map(operator.add, self._starts, self._lengths)
+        return list(map(self._data.__getitem__, map(slice, self._starts, ends)))
 
-    def labels(self) -> list[int]:
-        return [record[5] for record in self._records]
+    def labels(self) -> memoryview:
+        """The label of every sample, of four bytes each."""
+        return self._ints[10::_INTS]
 
     def ids(self) -> list[int]:
-        return [record[2] for record in self._records]
+        ids: list[int] = self._longs[2::_LONGS].tolist()
+        return ids
 
     def samples(self) -> Iterator[Sample]:
-        return (Sample(self, place) for place in range(len(self._records)))
-
-    def _may_have_parts(self) -> bool:
-        return any(record[6] & _PARTS for record in self._records)
+        return (Sample(self, place) for place in range(len(self._starts)))
 
     def _whole(self, place: int) -> memoryview:
-        record = self._records[place]
-        return self._data[record[0] : record[0] + record[1]]
+        start = self._starts[place]
+        return self._data[start : start + self._lengths[place]]
 
     def _description(self, place: int) -> tuple[str, list[tuple[str, int]]]:
         if self._described is None:
@@ -194,13 +214,13 @@ class Sample:
     @property
     def data(self) -> memoryview:
         whole = self._batch._whole(self._place)
-        if not self._batch._records[self._place][6] & _PARTS:
+        if not self._batch._flags[self._place] & _PARTS:
             return whole
         return whole[: self._batch._description(self._place)[1][0][1]]
 
     @property
     def label(self) -> int:
-        return int(self._batch._records[self._place][5])
+        return int(self._batch._ints[10 + self._place * _INTS])
 
     @property
     def key(self) -> str:
@@ -209,7 +229,7 @@ class Sample:
     @property
     def id(self) -> int:
         """Its number in the dataset."""
-        return int(self._batch._records[self._place][2])
+        return int(self._batch._longs[2 + self._place * _LONGS])
 
     @property
     def parts(self) -> dict[str, memoryview]:
@@ -224,12 +244,12 @@ class Sample:
     @property
     def is_repeat(self) -> bool:
         """True if it is delivered elsewhere in this epoch too, and only fills this place."""
-        return bool(self._batch._records[self._place][6] & _REPEAT)
+        return bool(self._batch._flags[self._place] & _REPEAT)
 
     @property
     def is_damaged(self) -> bool:
         """True if it fills the place of a sample that is damaged."""
-        return bool(self._batch._records[self._place][6] & _DAMAGED)
+        return bool(self._batch._flags[self._place] & _DAMAGED)
 
     def __repr__(self) -> str:
         return f"Sample(id={self.id}, label={self.label}, {len(self.data)} bytes)"

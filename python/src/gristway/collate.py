@@ -20,14 +20,15 @@ def uses_torch() -> bool:
     return "torch" in sys.modules
 
 
-def labels_array(labels: list[int]) -> Any:
+def labels_array(labels: memoryview) -> Any:
     """Labels as training wants them: an int64 tensor, or an array, or a list without numpy."""
-    if uses_torch():
-        from gristway import torch
-
-        return torch.labels_tensor(labels)
     numpy = _numpy()
-    return labels if numpy is None else numpy.array(labels, dtype=numpy.int64)
+    values = labels.tolist() if numpy is None else numpy.array(labels, dtype=numpy.int64)
+    if not uses_torch():
+        return values
+    from gristway import torch
+
+    return torch.labels_tensor(values) if numpy is None else torch.from_array(values)
 
 
 def default_collate(samples: list[Any]) -> Any:

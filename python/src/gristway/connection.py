@@ -7,6 +7,7 @@ when the parent is gone. Any thread may call; calls wait for each other, release
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
@@ -91,7 +92,7 @@ class Connection:
         self._broken = False
         self._process = 0
         self._received = bytearray()
-        self._owed = False  # a reply that nobody has waited for
+        self._owed: tuple[int, bytes] | None = None  # the request whose reply has not been read
         _connections.add(self)
 
     def hello(self, version: str, hello: Hello) -> Welcome:
@@ -106,9 +107,17 @@ class Connection:
         self._process = welcome.process
         return welcome
 
-    def batch(self, rank: int, epoch: int, step: int, workers: int) -> Piece | None:
-        """The batch of a step; None if the epoch has no such step."""
-        reply = self._call(_BATCH, struct.pack("<iqqi", rank, epoch, step, workers), _PIECES)
+    def batch(
+        self, rank: int, epoch: int, step: int, workers: int, then: int | None = None
+    ) -> Piece | None:
+        """The batch of a step; None if the epoch has no such step.
+
+        `then` is the step that will be asked for next, if that is known: it is sent ahead, so that
+        its answer is there when it is wanted. For those whom no other client waits for.
+        """
+        body = struct.pack("<iqqi", rank, epoch, step, workers)
+        ahead = None if then is None else struct.pack("<iqqi", rank, epoch, then, workers)
+        reply = self._call(_BATCH, body, _PIECES, ahead)
         return None if reply is None else self._pieces(reply)[0]
 
     def ask(
@@ -218,37 +227,59 @@ class Connection:
             )
         ]
 
-    def _call(self, kind: int, body: bytes, expected: int) -> bytes | None:
+    def _call(
+        self, kind: int, body: bytes, expected: int, ahead: bytes | None = None
+    ) -> bytes | None:
         with self._lock:
-            return self._call_alone(kind, body, expected)
+            return self._call_alone(kind, body, expected, ahead)
 
-    def _call_alone(self, kind: int, body: bytes, expected: int) -> bytes | None:
+    def _call_alone(
+        self, kind: int, body: bytes, expected: int, ahead: bytes | None
+    ) -> bytes | None:
         if self._broken:
             raise LostNodeError("the connection to the node was broken off")
-        while self._owed:
-            # A call was interrupted while it waited. What it would have got is given back.
-            reply, content = self._receive()
-            self._owed = reply == _NOTICE
-            if reply == _PIECES:
-                for piece in self._pieces(content):
-                    piece.release()
+        if self._owed not in (None, (kind, body)):
+            self._give_back_owed()
+        was_ahead = self._owed is not None
+        if not was_ahead:
+            self._ask(kind, body)
+        reply, content = self._reply()
+        if reply == _FAILED and was_ahead:
+            # What was wrong when this was sent, such as too little memory, may be right by now.
+            self._ask(kind, body)
+            reply, content = self._reply()
+        if reply == expected:
+            if ahead is not None:
+                with contextlib.suppress(LostNodeError):  # the next call tells
+                    self._ask(kind, ahead)
+            return content
+        if reply == _OVER:
+            return None
+        if reply == _FAILED:
+            raise failure(content[0], content[1:].decode())
+        self.drop()
+        raise LostNodeError(f"the node answers with a message of kind {reply}")
+
+    def _ask(self, kind: int, body: bytes) -> None:
         self._send(kind, body)
-        self._owed = True
+        self._owed = (kind, body)
+
+    def _reply(self) -> tuple[int, bytes]:
+        """The reply that is owed. Interrupted, it is still owed."""
         while True:
             reply, content = self._receive()
-            if reply == _NOTICE:
-                if content:  # without, it has only looked whether this process still waits
-                    _log.warning("%s", content.decode())
-                continue
-            self._owed = False
-            if reply == expected:
-                return content
-            if reply == _OVER:
-                return None
-            if reply == _FAILED:
-                raise failure(content[0], content[1:].decode())
-            self.drop()
-            raise LostNodeError(f"the node answers with a message of kind {reply}")
+            if reply != _NOTICE:
+                self._owed = None
+                return reply, content
+            if content:  # without, it has only looked whether this process still waits
+                _log.warning("%s", content.decode())
+
+    def _give_back_owed(self) -> None:
+        """Reads the reply to a request that was interrupted, or sent ahead to no end."""
+        reply, content = self._reply()
+        if reply == _PIECES:
+            for piece in self._pieces(content):
+                piece.release()
 
     def _send(self, kind: int, body: bytes) -> None:
         try:

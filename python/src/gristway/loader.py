@@ -358,7 +358,7 @@ class _Epoch(Iterator[Any]):
         if self._ahead is not None:
             size, result = self._ahead.next()
         else:
-            batch = loader._source.batch(self._number, self._step)
+            batch = loader._source.batch(self._number, self._step, then=self._step + 1)
             if batch is None:
                 return None, None
             size = batch.size()

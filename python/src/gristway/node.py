@@ -234,7 +234,7 @@ class Client:
             return
         with self._lock:
             self._closed = True
-            for connection in (self._feed, self._side):
+            for connection in (self._side, self._feed):
                 if connection is not None:
                     connection.close()
             self._feed = self._side = None

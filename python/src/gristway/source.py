@@ -123,12 +123,15 @@ class Source:
     def welcome(self) -> Welcome:
         return self._client.welcome()
 
-    def batch(self, epoch: int, step: int, workers: int = 1) -> Batch | None:
-        """The rank's batch of a step; None if the epoch has no such step."""
+    def batch(
+        self, epoch: int, step: int, workers: int = 1, then: int | None = None
+    ) -> Batch | None:
+        """The rank's batch of a step; None if the epoch has no such step. `then` is what follows, for
+        the only client of its rank."""
         lost = 0
         while True:
             piece = self._client.call(
-                lambda connection: connection.batch(self.world.rank, epoch, step, workers)
+                lambda connection: connection.batch(self.world.rank, epoch, step, workers, then)
             )
             if piece is None:
                 return None

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
 
 from gristway.batch import Batch, Sample
+from gristway.collate import labels_array
 from gristway.errors import WrongCallError
 from gristway.ledger import Ledger
 from gristway.shipment import Shipment
@@ -123,7 +124,7 @@ class StreamDataset(IterableDataset[Any]):
             views = batch.data()
             in_worker = get_worker_info() is not None
             data = Shipment(views) if in_worker else [bytes(view) for view in views]
-            return data, labels_tensor(batch.labels())
+            return data, labels_array(batch.labels())
         return self._collate([transform_one(self._transform, s) for s in batch.samples()])
 
     def state_dict(self) -> dict[str, Any]:

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Carries out the plan of one lane: has extents loaded ahead into frames, and copies each delivered
- * sample from its frame into its batch, verifying its checksum on the way. Where extents stay to the
- * end of the run, a batch points to its samples in place of having copies.
+ * sample from its frame into its batch, verifying its checksum on the way. Where extents stay to
+ * the end of the run, a batch points to its samples in place of having copies.
  *
  * <p>The plan's order is the schedule. A load stands where its frame is free, so it is passed on to
  * the storage at once; a delivery waits for its extent; a batch waits for an area, which is how a

@@ -42,8 +42,9 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     this.channel = channel;
   }
 
-  /** Answers until the client is gone. */
+  /** Answers until the client is gone, and has been heard out. */
   void serve() throws IOException, InterruptedException {
+    boolean isHeard = true;
     while (true) {
       Message reply;
       try {
@@ -60,12 +61,22 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       } catch (RuntimeException bug) {
         reply = Message.of(Message.FAILED).putByte(BUG).putRest("a bug in the node: " + bug);
       }
-      if (reply != null) {
-        for (String line = node.notice(); line != null; line = node.notice()) {
-          Message.of(Message.NOTICE).putRest(line).write(channel);
-        }
-        reply.write(channel);
+      if (reply != null && isHeard) {
+        isHeard = tell(reply);
       }
+    }
+  }
+
+  /** Sends a reply; false if nobody reads it any more. What was sent before can still be read. */
+  private boolean tell(Message reply) {
+    try {
+      for (String line = node.notice(); line != null; line = node.notice()) {
+        Message.of(Message.NOTICE).putRest(line).write(channel);
+      }
+      reply.write(channel);
+      return true;
+    } catch (IOException gone) {
+      return false;
     }
   }
 
@@ -270,10 +281,10 @@ final class Connection implements RankFeed.Client, AutoCloseable {
   /** Gives back all that the client had. */
   @Override
   public void close() {
-    List.copyOf(lent.keySet()).forEach(this::release);
     if (attached != null) {
-      feeds().detach(attached, this);
+      feeds().detach(attached, this); // first: what nobody reads on is not built in again
     }
+    List.copyOf(lent.keySet()).forEach(this::release);
     if (exact != null) {
       exact.close();
     }
