@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import itertools
 import os
 import pickle
 import re
@@ -280,6 +281,20 @@ def test_views_that_are_all_kept_are_refused_with_a_remedy(
         assert "\n" not in str(caught.value)
         del kept, views
         assert sum(len(views) for views, _ in loader) == 103
+
+
+def test_what_could_not_be_sent_ahead_is_asked_for_again(small: PackedFiles, node: Served) -> None:
+    with Loader(small.path, 2, node=node.name, **LITTLE) as loader:
+        expected = [[bytes(view) for view in views] for views, _ in loader]
+        loader.set_epoch(0)
+        iterator = iter(loader)
+        received = []
+        while len(received) < len(expected):
+            # All that may be kept, so that there is no memory for the one after.
+            kept = [views for views, _ in itertools.islice(iterator, 7)]
+            received += [[bytes(view) for view in views] for views in kept]
+            del kept
+        assert received == expected
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -208,6 +208,25 @@ class NodeTest {
   }
 
   @Test
+  void one_that_says_bye_is_heard_also_when_it_does_not_wait_for_its_last_reply() throws Exception {
+    start(false);
+    try (TestClient other = attached()) {
+      for (int i = 0; i < 20; i++) {
+        TestClient leaving = attached();
+        TestClient.Lent kept = leaving.take(0, i % BATCHES);
+        List<Long> content = leaving.samples(kept);
+        leaving.send(TestClient.batch(0, 0, (i + 1) % BATCHES));
+        leaving.send(Message.of(Message.BYE));
+        leaving.close();
+        for (int step = 0; step < BATCHES; step++) {
+          other.release(other.take(1, step));
+        }
+        assertThat(other.samples(kept)).isEqualTo(content);
+      }
+    }
+  }
+
+  @Test
   void one_that_wants_something_else_is_told_what() throws Exception {
     start(false);
     try (TestClient first = attached();
