@@ -218,7 +218,12 @@ class Client:
             self._begin()
 
     def _connect(self, hello: Hello) -> Connection:
-        connection = _find_or_start(self.where, self._before_start)
+        try:
+            connection = _find_or_start(self.where, self._before_start)
+        except MachineError as gone:
+            if self.where.is_named and self._welcome is not None:
+                raise LostNodeError(str(gone)) from None  # it was there
+            raise
         try:
             self._welcome = connection.hello(java.version(), hello)
             # From now on this version is meant, whatever is appended to the dataset.
