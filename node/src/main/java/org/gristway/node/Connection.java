@@ -178,10 +178,10 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     if (feeds().settings().mode() == Settings.Mode.EXACT) {
       return exactly(indices);
     }
+    RankFeed feed = feed(rank);
     AskedIndices asked = feeds().asked();
     asked.ask(epoch, iteration, indices);
     List<Piece> pieces = List.of();
-    RankFeed feed = feed(rank);
     try {
       pieces = feed.take(this, epoch, start, indices.length, atOnce, workers);
     } finally {
