@@ -116,3 +116,13 @@ def apart(work: Callable[[], Any], user: int | None = None) -> Any:
         mine.close()
     assert done, result
     return result
+
+
+def fake_java(home: Path, script: str) -> Path:
+    """Makes a folder that passes for a JDK 25, whose `java` is a script; the folder."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    (home / "release").write_text('JAVA_VERSION="25"\n')
+    program.write_text(script)
+    program.chmod(0o755)
+    return home

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
+from same import assert_same
 from transforms import Pair
 
 from gristway import collate
@@ -24,24 +25,6 @@ def in_stretches(samples: list[Any], *cuts: int) -> Any:
     ends = [0, *cuts, len(samples)]
     stretches = [samples[start:end] for start, end in zip(ends, ends[1:]) if start < end]
     return collate.join([collate.stack(stretch) for stretch in stretches])
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    assert type(found) is type(expected)
-    if isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
-        assert np.array_equal(found, expected)
-    elif isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same(found[key], expected[key])
-    elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected):
-            assert_same(one, other)
-    else:
-        assert found == expected
 
 
 ONE_TO_THREE = np.array([1, 2, 3])

@@ -18,7 +18,7 @@ from typing import Any
 import kills_program
 import pytest
 from conftest import PackedFiles
-from processes import apart, assert_no_node, eventually, kill, nodes, the_node
+from processes import apart, assert_no_node, eventually, fake_java, kill, nodes, the_node
 
 import gristway
 from gristway import java
@@ -521,11 +521,8 @@ def test_a_node_that_complains_is_quoted_when_it_has_died_too_often(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # It says that it is ready, and then dies each time.
-    home = tmp_path / "java"
-    (home / "bin").mkdir(parents=True)
-    (home / "release").write_text('JAVA_VERSION="25"\n')
-    program = home / "bin" / "java"
-    program.write_text(
+    home = fake_java(
+        tmp_path / "java",
         f"""#!{sys.executable}
 import os, socket, sys
 server = socket.socket(socket.AF_UNIX)
@@ -536,9 +533,8 @@ client, _ = server.accept()
 client.recv(1)
 print("it is all too much", file=sys.stderr, flush=True)
 os._exit(1)
-"""
+""",
     )
-    program.chmod(0o755)
     monkeypatch.setenv("GRISTWAY_JAVA_HOME", str(home))
     caplog.set_level(logging.WARNING, "gristway")
     _raised(

@@ -13,6 +13,7 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
+from same import assert_same
 from torch.utils.data import default_collate
 from transforms import Pair
 
@@ -83,24 +84,6 @@ REFUSED: dict[str, Callable[[int], Any]] = {
     "lengths of lists by stretches": lambda n: {"a": [n, n] if n < 3 else [n]},
     "other names": lambda n: {"a": n} if n < 3 else {"b": n},
 }
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    assert type(found) is type(expected)
-    if isinstance(expected, torch.Tensor):
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
-        assert torch.equal(found, expected)
-    elif isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same(found[key], expected[key])
-    elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected):
-            assert_same(one, other)
-    else:
-        assert found == expected
 
 
 def outcome(collated: Callable[[], Any]) -> Any:

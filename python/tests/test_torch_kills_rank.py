@@ -20,6 +20,7 @@ from processes import (
     assert_no_node,
     command,
     eventually,
+    fake_java,
     kill,
     memory_files,
     nodes,
@@ -215,12 +216,9 @@ def test_when_the_node_of_two_ranks_is_killed_both_go_on_with_one_new_node(
 @pytest.fixture
 def slow_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has Java take a second longer to start."""
-    home = tmp_path / "slow-java"
-    (home / "bin").mkdir(parents=True)
-    (home / "release").write_text('JAVA_VERSION="25"\n')
-    program = home / "bin" / "java"
-    program.write_text(f'#!/bin/sh\nsleep 1\nexec "{java.find_java()}" "$@"\n')
-    program.chmod(0o755)
+    home = fake_java(
+        tmp_path / "slow-java", f'#!/bin/sh\nsleep 1\nexec "{java.find_java()}" "$@"\n'
+    )
     monkeypatch.setenv("GRISTWAY_JAVA_HOME", str(home))
 
 
@@ -237,11 +235,8 @@ def test_a_node_that_is_just_ending_is_not_mistaken_for_a_loss(
     packed: PackedFiles, runtime_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # For half a second it closes every connection, as one does whose last client has just gone.
-    home = tmp_path / "java"
-    (home / "bin").mkdir(parents=True)
-    (home / "release").write_text('JAVA_VERSION="25"\n')
-    program = home / "bin" / "java"
-    program.write_text(
+    home = fake_java(
+        tmp_path / "java",
         f"""#!{sys.executable}
 import os, socket, sys, time
 if os.path.exists({str(tmp_path / "ended")!r}):
@@ -258,9 +253,8 @@ while time.monotonic() < end:
     except TimeoutError:
         pass
 open({str(tmp_path / "ended")!r}, "w").close()
-"""
+""",
     )
-    program.chmod(0o755)
     monkeypatch.setenv("GRISTWAY_JAVA_HOME", str(home))
     with gristway.Loader(packed.path, BATCH, **READING) as loader:
         assert sum(1 for _ in loader) == BATCHES
