@@ -16,7 +16,6 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
-import java.nio.charset.StandardCharsets;
 import org.gristway.Failure;
 
 /**
@@ -113,32 +112,13 @@ public final class Posix {
           "fcntl",
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT),
           Linker.Option.firstVariadicArg(2));
-  private static final MethodHandle PAGE_SIZE =
-      call("getpagesize", FunctionDescriptor.of(JAVA_INT));
-  private static final MethodHandle MEMFD_CREATE =
-      call("memfd_create", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle MMAP =
-      call(
-          "mmap",
-          FunctionDescriptor.of(
-              ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
-  private static final MethodHandle MUNMAP =
-      call("munmap", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle MADVISE =
-      call("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-
-  private static final int MAP_SHARED = 1;
-  private static final int MAP_PRIVATE = 2;
-  private static final int MAP_ANONYMOUS = 0x20;
-  private static final int READ_AND_WRITE = 3; // PROT_READ | PROT_WRITE
-  private static final int HUGE_PAGES = 14; // MADV_HUGEPAGE
   private static final int PUNCH_HOLE = 3; // and keep the size
 
   private static final int EINTR = 4;
   private static final int PATH_MAX = 4096;
 
   /** Memory that a thread's calls use for paths, results and the error number. */
-  private static final class Scratch {
+  static final class Scratch {
     final MemorySegment state = Arena.ofAuto().allocate(STATE);
     final MemorySegment path = Arena.ofAuto().allocate(2 * PATH_MAX);
     final MemorySegment stat = Arena.ofAuto().allocate(256, 8);
@@ -159,12 +139,11 @@ public final class Posix {
     }
   }
 
-  private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
+  static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
   private Posix() {}
 
-  private static MethodHandle call(
-      String name, FunctionDescriptor shape, Linker.Option... options) {
+  static MethodHandle call(String name, FunctionDescriptor shape, Linker.Option... options) {
     Linker.Option[] all = new Linker.Option[options.length + 1];
     System.arraycopy(options, 0, all, 0, options.length);
     all[options.length] = Linker.Option.captureCallState("errno");
@@ -322,74 +301,6 @@ public final class Posix {
             throw unexpected(thrown);
           }
         });
-  }
-
-  /** What mappings are aligned to. */
-  static int pageSize() {
-    try {
-      return (int) PAGE_SIZE.invokeExact(SCRATCH.get().state);
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
-  }
-
-  /** Makes a file that has no name anywhere and is gone with its last descriptor and mapping. */
-  static int createMemoryFile(String name) throws PosixException {
-    Scratch scratch = SCRATCH.get();
-    MemorySegment text = scratch.path(name.getBytes(StandardCharsets.UTF_8), 0);
-    int result;
-    try {
-      result = (int) MEMFD_CREATE.invokeExact(scratch.state, text, 1); // MFD_CLOEXEC
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
-    if (result < 0) {
-      throw new PosixException(scratch.errno());
-    }
-    return result;
-  }
-
-  /** Maps memory of this process alone: zeros, which cost nothing until they are touched. */
-  static MemorySegment mapPrivate(long length) throws PosixException {
-    MemorySegment mapped = map(-1, 0, length, MAP_PRIVATE | MAP_ANONYMOUS);
-    try {
-      // Fewer, larger pages: a direct read into them is one request instead of several.
-      int unused = (int) MADVISE.invokeExact(SCRATCH.get().state, mapped, length, HUGE_PAGES);
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
-    return mapped;
-  }
-
-  /** Maps a stretch of a file, shared with whoever else maps it. */
-  static MemorySegment mapShared(int fd, long offset, long length) throws PosixException {
-    return map(fd, offset, length, MAP_SHARED);
-  }
-
-  private static MemorySegment map(int fd, long offset, long length, int kind)
-      throws PosixException {
-    Scratch scratch = SCRATCH.get();
-    MemorySegment result;
-    try {
-      result =
-          (MemorySegment)
-              MMAP.invokeExact(
-                  scratch.state, MemorySegment.NULL, length, READ_AND_WRITE, kind, fd, offset);
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
-    if (result.address() == -1) {
-      throw new PosixException(scratch.errno());
-    }
-    return result;
-  }
-
-  static void unmap(MemorySegment mapped, long length) {
-    try {
-      int unused = (int) MUNMAP.invokeExact(SCRATCH.get().state, mapped, length);
-    } catch (Throwable thrown) {
-      throw unexpected(thrown);
-    }
   }
 
   /** What a path names; a symbolic link is followed if {@code follow}. */
@@ -567,7 +478,7 @@ public final class Posix {
   }
 
   /** A downcall handle declares Throwable but throws nothing that is not a bug. */
-  private static RuntimeException unexpected(Throwable thrown) {
+  static RuntimeException unexpected(Throwable thrown) {
     if (thrown instanceof Error error) {
       throw error;
     }

@@ -14,8 +14,8 @@ public final class PrivateMemory implements AutoCloseable {
   private final MemorySegment memory;
 
   public PrivateMemory(long bytes) throws IOException {
-    MemorySegment mapped = Posix.mapPrivate(bytes);
-    this.memory = mapped.reinterpret(bytes, arena, start -> Posix.unmap(start, bytes));
+    MemorySegment mapped = PosixMemory.mapPrivate(bytes);
+    this.memory = mapped.reinterpret(bytes, arena, start -> PosixMemory.unmap(start, bytes));
   }
 
   /** All of it. It must not be used after {@link #close}. */

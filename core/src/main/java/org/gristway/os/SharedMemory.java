@@ -12,7 +12,7 @@ import java.nio.file.Path;
  */
 public final class SharedMemory implements AutoCloseable {
 
-  private static final int PAGE = Posix.pageSize();
+  private static final int PAGE = PosixMemory.pageSize();
 
   private final int fd;
   private final Arena arena = Arena.ofShared();
@@ -25,7 +25,7 @@ public final class SharedMemory implements AutoCloseable {
 
   /** Makes an empty one. The name shows in {@code /proc} and means nothing else. */
   public static SharedMemory create(String name) throws IOException {
-    return new SharedMemory(Posix.createMemoryFile(name), 0);
+    return new SharedMemory(PosixMemory.createMemoryFile(name), 0);
   }
 
   /** Opens that of another process. */
@@ -51,8 +51,8 @@ public final class SharedMemory implements AutoCloseable {
   /** A stretch of it, mapped until the arena is closed. */
   public MemorySegment map(long offset, long bytes, Arena until) throws IOException {
     long length = Math.max(1, bytes);
-    return Posix.mapShared(fd, offset, length)
-        .reinterpret(length, until, start -> Posix.unmap(start, length));
+    return PosixMemory.mapShared(fd, offset, length)
+        .reinterpret(length, until, start -> PosixMemory.unmap(start, length));
   }
 
   /** Makes it longer by some bytes, rounded up to whole pages; where they begin. */
