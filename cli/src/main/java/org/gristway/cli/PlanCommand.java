@@ -40,7 +40,8 @@ final class PlanCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "What to look at: sample-order, chunk-shuffle, redirect, unbounded, or all, which is the"
+          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, unbounded, or"
+              + " all, which is the"
               + " default.")
   private String policy = ALL;
 

@@ -40,7 +40,8 @@ final class ReadCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "How to read: sample-order, chunk-shuffle, redirect or unbounded (default: redirect).")
+          "How to read: sample-order, chunk-shuffle, redirect, redirect-position or unbounded"
+              + " (default: redirect).")
   private String policy = Policies.DEFAULT;
 
   @Mixin private ReadArguments arguments = new ReadArguments();

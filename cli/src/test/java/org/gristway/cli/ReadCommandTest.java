@@ -49,6 +49,8 @@ class ReadCommandTest {
           "f3deb0b73231c3d2c34b091905e85725564bc20eae121f574b916a373d7b589f",
           "redirect",
           "9fb492034aacf3b584478cab81d01f5b0d39af42622c140166f91c549897811d",
+          "redirect-position",
+          "75e45c150f40206c538299f8547156cb218b67b952c96b0ee58cbbd6e36fca59",
           "unbounded",
           EXACT);
 
@@ -65,7 +67,7 @@ class ReadCommandTest {
   }
 
   static Stream<String> policies() {
-    return Stream.of("sample-order", "chunk-shuffle", "redirect", "unbounded");
+    return Stream.of("sample-order", "chunk-shuffle", "redirect", "redirect-position", "unbounded");
   }
 
   private static Cli.Result read(Object... options) {
@@ -211,6 +213,7 @@ class ReadCommandTest {
     "sample-order, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6",
     "chunk-shuffle, f0b505131c0fb3752ad9f300678c3b3affefe6dd554a34a3dfb133904df66cf2",
     "redirect, 3028b0525b35234025ae419828c758b3bcdff71a047d5d93245517288e129948",
+    "redirect-position, d8dd59478ca99be4e1f36440935310548d728318c2de3fa98e94afa6e03d71ea",
     "unbounded, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6"
   })
   void padded_orders_of_three_ranks_stay_as_they_are(String policy, String digest) {
@@ -220,9 +223,12 @@ class ReadCommandTest {
 
   @ParameterizedTest
   @CsvSource({
-    "sample-order, short", "chunk-shuffle, short", "redirect, short", "unbounded, short",
-    "sample-order, drop", "chunk-shuffle, drop", "redirect, drop", "unbounded, drop",
-    "sample-order, pad", "chunk-shuffle, pad", "redirect, pad", "unbounded, PAD"
+    "sample-order, short", "chunk-shuffle, short", "redirect, short", "redirect-position, short",
+        "unbounded, short",
+    "sample-order, drop", "chunk-shuffle, drop", "redirect, drop", "redirect-position, drop",
+        "unbounded, drop",
+    "sample-order, pad", "chunk-shuffle, pad", "redirect, pad", "redirect-position, pad",
+        "unbounded, PAD"
   })
   void ranks_share_the_samples_and_have_as_many_batches(String policy, String tail) {
     int ranks = 3;
@@ -438,7 +444,8 @@ class ReadCommandTest {
 
   @Test
   void too_little_memory_is_refused_with_what_would_do() {
-    for (String policy : List.of("sample-order", "chunk-shuffle", "redirect")) {
+    for (String policy :
+        List.of("sample-order", "chunk-shuffle", "redirect", "redirect-position")) {
       String complaint = readWith(1000, policy, 3).complaint(2);
       Matcher number = Pattern.compile("give it (\\d+) or more").matcher(complaint);
       assertThat(number.find()).as(complaint).isTrue();

@@ -23,12 +23,19 @@ public final class ExtentCuts {
 
   private final SampleLayout layout;
   private final long frameBytes;
+  private final long sampleFrameBytes;
   private final long count;
   private final MemorySegment firsts; // count + 1 sample numbers
 
-  private ExtentCuts(SampleLayout layout, long frameBytes, long count, MemorySegment firsts) {
+  private ExtentCuts(
+      SampleLayout layout,
+      long frameBytes,
+      long sampleFrameBytes,
+      long count,
+      MemorySegment firsts) {
     this.layout = layout;
     this.frameBytes = frameBytes;
+    this.sampleFrameBytes = sampleFrameBytes;
     this.count = count;
     this.firsts = firsts;
   }
@@ -37,6 +44,7 @@ public final class ExtentCuts {
   public static ExtentCuts cut(SampleLayout layout, long frameBytes) {
     MemorySegment firsts = table(1024);
     long count = 0;
+    long largest = PAGE;
     for (int chunk = 0; chunk < layout.chunkCount(); chunk++) {
       long sample = layout.firstSample(chunk);
       long end = layout.firstSample(chunk + 1);
@@ -55,11 +63,15 @@ public final class ExtentCuts {
           page = pageOf(offset);
           firsts = append(firsts, count++, first);
         }
+        long alone = pageEnd(behind) - pageOf(offset);
+        if (alone <= frameBytes) {
+          largest = Math.max(largest, alone);
+        }
         offset = behind;
       }
     }
     firsts = append(firsts, count, layout.sampleCount());
-    return new ExtentCuts(layout, frameBytes, count, firsts);
+    return new ExtentCuts(layout, frameBytes, largest, count, firsts);
   }
 
   private static MemorySegment table(long entries) {
@@ -94,6 +106,11 @@ public final class ExtentCuts {
   /** The memory that holds any extent, except those of one large sample. */
   public long frameBytes() {
     return frameBytes;
+  }
+
+  /** The memory that holds any sample alone, except the large ones. */
+  public long sampleFrameBytes() {
+    return sampleFrameBytes;
   }
 
   /** The first sample of an extent; for the one after the last, the number of samples. */

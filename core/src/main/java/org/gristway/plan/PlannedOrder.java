@@ -57,11 +57,11 @@ public final class PlannedOrder {
       reads++;
       bytes += ExtentCuts.coveringBytes(load.extent());
       if (load.frame() != PlanStep.IN_BATCH) {
-        resident += plan.inputs().settings().extentBytes();
+        resident += plan.frameBytes();
         peak = Math.max(peak, resident);
       }
     } else if (next instanceof PlanStep.Release) {
-      resident -= plan.inputs().settings().extentBytes();
+      resident -= plan.frameBytes();
     }
   }
 

@@ -30,12 +30,17 @@ public interface ReadPlan {
     return laneFrames() * inputs().world().mostRanks();
   }
 
+  /** The size of a frame. */
+  default long frameBytes() {
+    return inputs().settings().extentBytes();
+  }
+
   /**
    * The memory of all frames of a node, extents larger than a frame included, where the plan keeps
    * such: never more than the budget, except for the policy that knows none.
    */
   default long residentBytes() {
-    return frames() * inputs().settings().extentBytes();
+    return frames() * frameBytes();
   }
 
   /** True if an extent, once it is loaded, stays in its frame to the end of the run. */

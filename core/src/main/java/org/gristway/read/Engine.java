@@ -77,12 +77,7 @@ final class Engine implements AutoCloseable {
       FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
       this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
       this.pool =
-          opened(
-              new FramePool(
-                  plan.frames(),
-                  plan.inputs().settings().extentBytes(),
-                  memoryBytes,
-                  handover.resident()));
+          opened(new FramePool(plan.frames(), plan.frameBytes(), memoryBytes, handover.resident()));
       this.loads = opened(new LoadQueue(store, lanes, options.threads()));
     } catch (Throwable thrown) {
       close();

@@ -37,10 +37,7 @@ public final class FrameReplay {
     World world = plan.inputs().world();
     int share = plan.frames() / world.mostRanks();
     return new FrameReplay(
-        plan.inputs().layout(),
-        plan.inputs().settings().extentBytes(),
-        world.laneOf(rank) * share,
-        share);
+        plan.inputs().layout(), plan.frameBytes(), world.laneOf(rank) * share, share);
   }
 
   public FrameReplay addAll(List<? extends PlanStep> steps) {

@@ -52,7 +52,7 @@ class ReadStateTest {
     for (int i = 0; i < Thorough.count(500, 20_000); i++) {
       List<Segment> segments = new ArrayList<>();
       for (int segment = random.nextInt(4); segment > 0; segment--) {
-        ReadPolicy policy = Policies.all().get(random.nextInt(4));
+        ReadPolicy policy = Policies.all().get(random.nextInt(Policies.all().size()));
         segments.add(
             new Segment(
                 new PlanSettings(

@@ -162,7 +162,8 @@ class ResumeTest {
     Random random = new Random(Seeds.of("changing_worlds_and_settings_deliver_every_sample_once"));
     for (int trial = 0; trial < Thorough.count(40, 1000); trial++) {
       Tail tail = Tail.values()[random.nextInt(3)];
-      PlanSettings settings = settings(Policies.names().get(random.nextInt(4)), tail);
+      PlanSettings settings =
+          settings(Policies.names().get(random.nextInt(Policies.names().size())), tail);
       boolean otherSettings = random.nextBoolean();
       BitSet delivered = new BitSet();
       PlanInputs inputs = inputs(1, settings);
@@ -170,7 +171,7 @@ class ResumeTest {
       ReadState state = run.stateAt(0, 0);
       for (int ranks : new int[] {1, 2, 2, 3, 1}) {
         if (otherSettings) {
-          ReadPolicy policy = Policies.all().get(random.nextInt(4));
+          ReadPolicy policy = Policies.all().get(random.nextInt(Policies.all().size()));
           settings = withTail(PlanCase.settings(random, policy, LAYOUT), tail);
         }
         inputs = inputs(ranks, settings);
@@ -263,7 +264,8 @@ class ResumeTest {
 
   @Test
   void in_the_same_world_only_what_was_in_memory_is_read_again() {
-    for (String policy : List.of("sample-order", "redirect", "chunk-shuffle")) {
+    for (String policy :
+        List.of("sample-order", "redirect", "chunk-shuffle", "redirect-position")) {
       PlanInputs inputs = inputs(2, settings(policy, Tail.PAD));
       Run run = begin(inputs);
       for (long step = 1; step < run.steps(0); step++) {

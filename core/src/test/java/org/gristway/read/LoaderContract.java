@@ -9,6 +9,7 @@ import org.gristway.Failure.Kind;
 import org.gristway.plan.Tail;
 import org.gristway.plan.policy.ChunkShufflePolicy;
 import org.gristway.plan.policy.RedirectPolicy;
+import org.gristway.plan.policy.RedirectPositionPolicy;
 import org.gristway.plan.policy.SampleOrderPolicy;
 import org.gristway.plan.policy.UnboundedPolicy;
 
@@ -23,6 +24,7 @@ final class LoaderContract {
           SampleOrderPolicy.NAME,
           ChunkShufflePolicy.NAME,
           RedirectPolicy.NAME,
+          RedirectPositionPolicy.NAME,
           UnboundedPolicy.NAME);
 
   private final Originals originals;
@@ -107,7 +109,7 @@ final class LoaderContract {
     long extents = loader.cuts().count();
     long own = report.storageBytes() - report.rereadBytes(); // without what only fills places
     switch (options.policy()) {
-      case SampleOrderPolicy.NAME ->
+      case SampleOrderPolicy.NAME, RedirectPositionPolicy.NAME ->
           assertThat(own).isBetween(report.bytes(), report.bytes() + PADDING * report.samples());
       case UnboundedPolicy.NAME -> {
         long once = report.epoch() == 0 && epoch.batches(0) > 0 ? 1 : 0;

@@ -110,8 +110,24 @@ final class Deal {
     return startPiece[rank + 1] - startPiece[rank] + (startSample[rank + 1] > 0 ? 1 : 0);
   }
 
-  /** A piece of a rank. */
+  /** The samples of a piece, and how they are drawn and read. */
   Piece piece(int rank, long index) {
+    Run run = run(rank, index);
+    Extent span = cuts.span(samples.nth(run.first()), samples.nth(run.first() + run.count() - 1));
+    Permutation inside = new Permutation(run.count(), Draws.key(run.key(), run.from()));
+    return new Piece(run.first(), run.count(), inside, span, cuts.isLarge(span), run.again());
+  }
+
+  /**
+   * The samples of a piece.
+   *
+   * @param first the rank, within the plan's set, of its first sample
+   * @param key of the extent
+   * @param from how many samples of the extent belong to the rank before
+   */
+  record Run(long first, int count, long key, long from, boolean again) {}
+
+  Run run(int rank, long index) {
     long number = startPiece[rank] + index;
     long extent = extent(number);
     long first = samples.rank(cuts.firstSample(extent));
@@ -125,9 +141,7 @@ final class Deal {
     long key = Draws.key(inExtentKey, extent);
     boolean fromBehind = (key & 1) == 1;
     long start = first + (fromBehind ? count - to : from);
-    Extent span = cuts.span(samples.nth(start), samples.nth(start + to - from - 1));
-    Permutation inside = new Permutation(to - from, Draws.key(key, from));
-    return new Piece(start, (int) (to - from), inside, span, cuts.isLarge(span), again);
+    return new Run(start, (int) (to - from), key, from, again);
   }
 
   long sample(Piece piece, int draw) {

@@ -58,8 +58,13 @@ final class Places {
 
   /** Gives a sample to the next place. */
   PlanStep.Deliver deliver(long sample, int frame) {
+    return deliver(request(), sample, frame);
+  }
+
+  /** Gives a sample to the next place, in answer to a request that the lane has made itself. */
+  PlanStep.Deliver deliver(long request, long sample, int frame) {
     batch[position] = sample;
-    return place(request(), sample, frame, false);
+    return place(request, sample, frame, false);
   }
 
   /**

@@ -14,6 +14,7 @@ public final class Policies {
           new SampleOrderPolicy(),
           new ChunkShufflePolicy(),
           new RedirectPolicy(),
+          new RedirectPositionPolicy(),
           new UnboundedPolicy());
 
   private Policies() {}

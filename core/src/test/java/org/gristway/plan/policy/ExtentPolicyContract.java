@@ -14,7 +14,7 @@ import org.gristway.plan.Pulled;
 import org.junit.jupiter.api.Test;
 
 /** What every policy keeps that reads whole extents, each once. */
-abstract class ExtentPolicyContract extends BoundedPolicyContract {
+abstract class ExtentPolicyContract extends EagerPolicyContract {
 
   @Override
   final int fewestFrames() {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("java")
-class SampleOrderPolicyTest extends BoundedPolicyContract {
+class SampleOrderPolicyTest extends EagerPolicyContract {
 
   @Override
   ReadPolicy policy() {
