@@ -6,6 +6,7 @@ import java.util.List;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Dataset;
+import org.gristway.plan.Caching;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.ReadPlan;
@@ -60,6 +61,9 @@ final class PlanCommand implements CliCommand {
       paramLabel = "NUMBER",
       description = "Which epoch to plan (default: 0).")
   private long epoch;
+
+  /** As many epochs as a policy that counts them looks ahead, and no disk. */
+  private static final Caching OF_A_LONG_RUN = new Caching(0, 32, Caching.Rates.USUAL);
 
   PlanCommand(Console console) {
     this.console = console;
@@ -119,20 +123,8 @@ final class PlanCommand implements CliCommand {
   }
 
   private static PlanInputs with(ReadPolicy policy, PlanInputs inputs) {
-    PlanSettings settings = inputs.settings();
-    return new PlanInputs(
-        inputs.layout(),
-        inputs.cuts(),
-        inputs.samples(),
-        inputs.seed(),
-        inputs.segment(),
-        inputs.world(),
-        new PlanSettings(
-            policy.name(),
-            settings.batchSize(),
-            settings.memory(),
-            settings.extentBytes(),
-            settings.tail()));
+    PlanSettings settings = inputs.settings().withPolicy(policy.name());
+    return inputs.with(policy.caches() ? settings.withCaching(OF_A_LONG_RUN) : settings);
   }
 
   private PolicyOutlook outlook(ReadPolicy each, PlanInputs inputs, Snapshot snapshot)

@@ -77,7 +77,7 @@ final class PlanTable {
               ? List.of(outlook.policy().name())
               : row(outlook.policy().name(), epoch, datasetBytes));
     }
-    printRows(rows, outlooks);
+    Columns.print(rows, row -> outlooks.get(row - 1).refusal(), console);
     console.print("");
     for (String line : LEGEND) {
       console.print(line);
@@ -118,30 +118,5 @@ final class PlanTable {
 
   private static String percent(double share) {
     return String.format(Locale.ROOT, "%.1f %%", 100 * share);
-  }
-
-  private void printRows(List<List<String>> rows, List<PolicyOutlook> outlooks) throws IOException {
-    int[] widths = new int[HEADINGS.size()];
-    for (List<String> row : rows) {
-      for (int i = 0; i < row.size(); i++) {
-        widths[i] = Math.max(widths[i], row.get(i).length());
-      }
-    }
-    for (int r = 0; r < rows.size(); r++) {
-      List<String> row = rows.get(r);
-      StringBuilder line = new StringBuilder(pad(row.getFirst(), -widths[0]));
-      for (int i = 1; i < row.size(); i++) {
-        line.append("  ").append(pad(row.get(i), widths[i]));
-      }
-      if (row.size() == 1) {
-        line.append("  ").append(outlooks.get(r - 1).refusal());
-      }
-      console.print(line.toString());
-    }
-  }
-
-  /** Numbers stand at the right of their column, names at the left. */
-  private static String pad(String text, int width) {
-    return String.format("%" + width + "s", text);
   }
 }

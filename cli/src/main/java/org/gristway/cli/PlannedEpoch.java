@@ -33,7 +33,7 @@ record PlannedEpoch(
   /** Goes through a plan. */
   static PlannedEpoch of(ReadPlan plan, @Nullable OrderFile order, Progress progress)
       throws IOException {
-    PlannedOrder planned = new PlannedOrder(plan);
+    PlannedOrder planned = new PlannedOrder(plan, plan.epoch() == 0);
     Quality quality = new Quality(plan.inputs().cuts());
     List<OrderDigest> digests = new ArrayList<>();
     for (int rank = 0; rank < plan.inputs().world().ranks(); rank++) {

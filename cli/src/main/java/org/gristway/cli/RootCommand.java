@@ -39,8 +39,21 @@ final class RootCommand {
 
   private static final List<String> NAMES =
       List.of(
-          "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
-          "serve", "stat", "demo");
+          "pack",
+          "append",
+          "verify",
+          "rebuild",
+          "info",
+          "ls",
+          "cat",
+          "unpack",
+          "read",
+          "plan",
+          "simulate",
+          "probe",
+          "serve",
+          "stat",
+          "demo");
 
   @Option(
       names = {"-V", "--version"},
@@ -114,6 +127,8 @@ final class RootCommand {
       case "unpack" -> new UnpackCommand(console);
       case "read" -> new ReadCommand(console);
       case "plan" -> new PlanCommand(console);
+      case "simulate" -> new SimulateCommand(console);
+      case "probe" -> new ProbeCommand(console);
       case "serve" -> new ServeCommand(console);
       case "stat" -> new StatCommand(console);
       case "demo" -> new DemoCommand(console);

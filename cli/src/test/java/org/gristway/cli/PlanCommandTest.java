@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.gristway.plan.policy.Policies;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,7 +22,14 @@ import tools.jackson.databind.json.JsonMapper;
 class PlanCommandTest {
 
   private static final List<String> POLICIES =
-      List.of("sample-order", "chunk-shuffle", "redirect", "redirect-position", "unbounded");
+      List.of(
+          "sample-order",
+          "chunk-shuffle",
+          "redirect",
+          "redirect-position",
+          "clairvoyant",
+          "locality",
+          "unbounded");
 
   @TempDir static Path folder;
   private static ReadDataset dataset;
@@ -54,6 +62,9 @@ class PlanCommandTest {
         .containsExactlyElementsOf(POLICIES);
     for (JsonNode plan : all.get("policies")) {
       String policy = plan.get("policy").asString();
+      if (Policies.named(policy).caches()) {
+        continue; // not carried out yet
+      }
       Object[] options = {"--policy", policy, "--ranks", ranks, "--json", "--order"};
       JsonNode done = json(run("read", with(options, read, "--epochs", 2)));
       JsonNode epoch = done.get("epochs").get(1);
@@ -62,11 +73,11 @@ class PlanCommandTest {
       for (String name : done.get("quality").propertyNames()) {
         assertThat(plan.get(name)).as(name).isEqualTo(done.get("quality").get(name));
       }
+      assertThat(plan.get("storageReads")).isEqualTo(epoch.get("storageReads"));
+      // A plan counts whole pages, also behind the end of a chunk.
+      assertThat(plan.get("storageBytes").asLong() - epoch.get("storageBytes").asLong())
+          .isBetween(0L, 4096 * plan.get("storageReads").asLong());
       if (!policy.equals("unbounded")) { // it has read everything in the epoch before
-        assertThat(plan.get("storageReads")).isEqualTo(epoch.get("storageReads"));
-        // A plan counts whole pages, also behind the end of a chunk.
-        assertThat(plan.get("storageBytes").asLong() - epoch.get("storageBytes").asLong())
-            .isBetween(0L, 4096 * plan.get("storageReads").asLong());
         assertThat(plan.get("peakResidentBytes").asLong()).isBetween(1L, ReadDataset.MEMORY);
       }
       run("plan", with(options, planned, "--epoch", 1)).isDone();

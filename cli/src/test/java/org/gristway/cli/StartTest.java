@@ -30,16 +30,40 @@ class StartTest {
   void listsItsCommands() {
     assertThat(Cli.run("--help").isDone().outText())
         .contains(
-            "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
-            "stat", "demo")
+            "pack",
+            "append",
+            "verify",
+            "rebuild",
+            "info",
+            "ls",
+            "cat",
+            "unpack",
+            "read",
+            "plan",
+            "simulate",
+            "probe",
+            "stat",
+            "demo")
         .contains("Exit codes", "--debug");
   }
 
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "pack", "append", "verify", "rebuild", "info", "ls", "cat", "unpack", "read", "plan",
-        "stat", "demo"
+        "pack",
+        "append",
+        "verify",
+        "rebuild",
+        "info",
+        "ls",
+        "cat",
+        "unpack",
+        "read",
+        "plan",
+        "simulate",
+        "probe",
+        "stat",
+        "demo"
       })
   void helpsWithEveryCommand(String command) {
     assertThat(Cli.run(command, "--help").isDone().outText())

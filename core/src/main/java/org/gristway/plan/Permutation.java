@@ -54,6 +54,33 @@ public final class Permutation {
     return value;
   }
 
+  /** Where an element is: the other way round. */
+  public long indexOf(long element) {
+    if (size <= LARGEST_TABLE) {
+      for (int i = 0; ; i++) {
+        if (table[i] == element) {
+          return i;
+        }
+      }
+    }
+    long value = element;
+    do {
+      value = unshuffle(value);
+    } while (value >= size);
+    return value;
+  }
+
+  private long unshuffle(long value) {
+    long low = value & lowMask;
+    long high = value >>> lowBits;
+    for (int i = ROUNDS - 2; i >= 0; i -= 2) {
+      long round = key + i * ROUND_STEP;
+      high ^= scramble(low + round + ROUND_STEP) & highMask;
+      low ^= scramble(high + round) & lowMask;
+    }
+    return (high << lowBits) | low;
+  }
+
   private long shuffle(long value) {
     long low = value & lowMask;
     long high = value >>> lowBits;

@@ -37,6 +37,11 @@ public record PlanInputs(
     return new PlanInputs(layout, cuts, left, seed, ofSegment, world, settings);
   }
 
+  /** The same with other settings, of the same extent size. */
+  public PlanInputs with(PlanSettings other) {
+    return new PlanInputs(layout, cuts, samples, seed, segment, world, other);
+  }
+
   public Shares shares() {
     return new Shares(samples.count(), world.ranks(), settings.batchSize(), settings.tail());
   }

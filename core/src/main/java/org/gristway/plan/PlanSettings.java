@@ -10,8 +10,10 @@ import org.gristway.Failure;
  * @param memory bytes for the frames of one rank
  * @param extentBytes the size of a frame, a multiple of 4096
  * @param tail what becomes of samples that do not fill a global batch
+ * @param caching for the policies that cache samples
  */
-public record PlanSettings(String policy, int batchSize, long memory, long extentBytes, Tail tail) {
+public record PlanSettings(
+    String policy, int batchSize, long memory, long extentBytes, Tail tail, Caching caching) {
 
   private static final long DEFAULT_EXTENT = 1 << 20;
   private static final long SMALLEST_AUTO_EXTENT = 256 << 10;
@@ -30,6 +32,21 @@ public record PlanSettings(String policy, int batchSize, long memory, long exten
       throw Failure.wrongCall(
           "an extent must be a multiple of 4KiB and at most 1GiB, not %d bytes", extentBytes);
     }
+  }
+
+  /** For the policies that cache nothing. */
+  public PlanSettings(String policy, int batchSize, long memory, long extentBytes, Tail tail) {
+    this(policy, batchSize, memory, extentBytes, tail, Caching.NONE);
+  }
+
+  /** The same for another policy. */
+  public PlanSettings withPolicy(String other) {
+    return new PlanSettings(other, batchSize, memory, extentBytes, tail, caching);
+  }
+
+  /** The same with something to cache in. */
+  public PlanSettings withCaching(Caching other) {
+    return new PlanSettings(policy, batchSize, memory, extentBytes, tail, other);
   }
 
   /**

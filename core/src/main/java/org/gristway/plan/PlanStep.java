@@ -11,8 +11,9 @@ import org.gristway.chunk.Extent;
  * budget all that time, so a plan that never has more frames than the budget allows keeps it by
  * construction.
  *
- * <p>{@code Send}, {@code Receive}, {@code Fetch}, {@code Keep} and {@code Drop} are the words of
- * plans with peers and caches; those for one node and no cache do not use them.
+ * <p>{@code Fetch}, {@code Keep} and {@code Drop} are the words of plans that cache samples. What a
+ * step keeps, every later step of the job may fetch, of any rank. {@code Send} and {@code Receive}
+ * are those of plans whose nodes push samples to each other.
  *
  * <p>Next on the way from file to tensor: {@link org.gristway.plan.policy.RedirectPolicy}, which
  * decides on these steps.
@@ -39,11 +40,13 @@ public sealed interface PlanStep {
   /** Reads a sample from a peer or a tier of this node's cache. */
   record Fetch(long sample, Source source, int frame) implements PlanStep {}
 
-  /** Puts a sample into a tier of this node's cache. */
+  /** Puts the sample that was delivered last into a tier of this node's cache. */
   record Keep(long sample, int tier) implements PlanStep {}
 
-  /** Takes a sample out of a tier. */
-  record Drop(long sample, int tier) implements PlanStep {}
+  /** Takes a sample out of a tier, or {@link #ALL} that the lane has kept there. */
+  record Drop(long sample, int tier) implements PlanStep {
+    public static final long ALL = -1;
+  }
 
   /**
    * Gives a sample to a rank.

@@ -14,15 +14,24 @@ public final class PlannedOrder {
   private long step;
   private long reads;
   private long bytes;
+  private long fetches;
   private long resident;
   private long peak;
 
+  /** An epoch that the run begins with. */
   public PlannedOrder(ReadPlan plan) {
+    this(plan, true);
+  }
+
+  /**
+   * @param cold true if nothing is left in memory of an epoch before
+   */
+  public PlannedOrder(ReadPlan plan, boolean cold) {
     int ranks = plan.inputs().world().ranks();
     this.plan = plan;
     this.lanes = new PlanSteps[ranks];
     for (int rank = 0; rank < ranks; rank++) {
-      lanes[rank] = plan.lane(rank, true);
+      lanes[rank] = plan.lane(rank, cold);
     }
   }
 
@@ -60,6 +69,10 @@ public final class PlannedOrder {
         resident += plan.frameBytes();
         peak = Math.max(peak, resident);
       }
+    } else if (next instanceof PlanStep.Fetch) {
+      fetches++;
+      resident += plan.frameBytes();
+      peak = Math.max(peak, resident);
     } else if (next instanceof PlanStep.Release) {
       resident -= plan.frameBytes();
     }
@@ -68,6 +81,11 @@ public final class PlannedOrder {
   /** Reads from the store up to here. */
   public long reads() {
     return reads;
+  }
+
+  /** Samples that came from the job's caches up to here. */
+  public long fetches() {
+    return fetches;
   }
 
   /** The bytes of those reads. */

@@ -16,6 +16,14 @@ public interface ReadPolicy {
   int planVersion();
 
   /**
+   * True if its plans cache samples: they can be looked at and simulated, and are not carried out
+   * yet.
+   */
+  default boolean caches() {
+    return false;
+  }
+
+  /**
    * Plans one epoch.
    *
    * @throws org.gristway.Failure (wrong call) if the memory is too small, with what would do

@@ -88,12 +88,25 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
             Math.toIntExact(number(fields, "batch")),
             number(fields, "memory"),
             number(fields, "extent"),
-            Tail.valueOf(String.valueOf(fields.get("tail")).toUpperCase(Locale.ROOT)));
+            Tail.valueOf(String.valueOf(fields.get("tail")).toUpperCase(Locale.ROOT)),
+            fields.containsKey("cache") ? caching(fields) : Caching.NONE);
     return new Segment(
         settings,
         Math.toIntExact(number(fields, "version")),
         Math.toIntExact(number(fields, "ranks")),
         number(fields, "steps"));
+  }
+
+  private static Caching caching(Map<String, String> fields) {
+    String[] rates = String.valueOf(fields.get("rates")).split(",");
+    return new Caching(
+        number(fields, "cache"),
+        Math.toIntExact(number(fields, "epochs")),
+        new Caching.Rates(
+            Long.parseLong(rates[0]),
+            Long.parseLong(rates[1]),
+            Long.parseLong(rates[2]),
+            Long.parseLong(rates[3])));
   }
 
   private static long number(Map<String, String> fields, String name) {
@@ -117,6 +130,13 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
       text.append(" memory=").append(settings.memory());
       text.append(" extent=").append(settings.extentBytes());
       text.append(" tail=").append(settings.tail().name().toLowerCase(Locale.ROOT));
+      if (!settings.caching().equals(Caching.NONE)) {
+        Caching.Rates rates = settings.caching().rates();
+        text.append(" cache=").append(settings.caching().diskBytes());
+        text.append(" epochs=").append(settings.caching().epochs());
+        text.append(" rates=").append(rates.store()).append(',').append(rates.network());
+        text.append(',').append(rates.memory()).append(',').append(rates.disk());
+      }
       text.append(" steps=").append(segment.steps()).append('\n');
     }
     return text.append(END).append('\n').toString();

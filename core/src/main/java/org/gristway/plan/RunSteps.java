@@ -6,7 +6,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A lane over all epochs of a run, one after the other. While an epoch drains, its released frames
  * take the first loads of the next: they follow the release that makes room for them, and the
- * frames of the next epoch are renamed accordingly.
+ * frames of the next epoch are renamed accordingly. A fetch waits for its own epoch, since what it
+ * fetches may still have to be kept in this one.
  */
 public final class RunSteps implements StepSource {
 
@@ -74,6 +75,8 @@ public final class RunSteps implements StepSource {
       return switch (step) {
         case PlanStep.Load load when isRenamed(load.frame()) ->
             new PlanStep.Load(load.extent(), renamed(load.frame()), load.again());
+        case PlanStep.Fetch fetch when isRenamed(fetch.frame()) ->
+            new PlanStep.Fetch(fetch.sample(), fetch.source(), renamed(fetch.frame()));
         case PlanStep.Deliver old when isRenamed(old.frame()) ->
             new PlanStep.Deliver(
                 old.step(),

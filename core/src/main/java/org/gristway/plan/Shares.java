@@ -57,6 +57,24 @@ public final class Shares {
         + (step < steps - 1 ? (long) rank * batchSize : beforeInLastStep(rank));
   }
 
+  /** The rank that a request is of, by its place in the order of all; -1 if it is dropped. */
+  public int rankOf(long request) {
+    if (request >= samples) {
+      return -1;
+    }
+    long global = (long) ranks * batchSize;
+    if (request < (steps - 1) * global) {
+      return (int) (request % global / batchSize);
+    }
+    long inLast = request - (steps - 1) * global;
+    long each = inLastStep() / ranks;
+    long withOneMore = inLastStep() % ranks * (each + 1);
+    return (int)
+        (inLast < withOneMore
+            ? inLast / (each + 1)
+            : inLastStep() % ranks + (inLast - withOneMore) / each);
+  }
+
   private long inLastStep() {
     return samples - (steps - 1) * ranks * batchSize;
   }

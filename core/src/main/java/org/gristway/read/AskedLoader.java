@@ -159,7 +159,7 @@ public final class AskedLoader implements AutoCloseable {
   }
 
   private void begin(long number) {
-    ReadPolicy policy = Policies.named(inputs.settings().policy());
+    ReadPolicy policy = Policies.toRead(inputs.settings().policy());
     Run run = Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
     RunSteps plan = run.lane(0);
     // Who asks exactly may ask again, so what the page cache has is worth having.

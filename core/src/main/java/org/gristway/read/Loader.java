@@ -94,7 +94,7 @@ public final class Loader implements AutoCloseable {
     this.options = options;
     this.stepsAtOnce = beginning.stepsAtOnce();
     Snapshot snapshot = dataset.snapshot();
-    ReadPolicy policy = Policies.named(options.policy());
+    ReadPolicy policy = Policies.toRead(options.policy());
     PlanInputs inputs =
         PlanInputs.of(
             SampleLayout.of(snapshot), options.seed(), options.world(), options.planSettings());

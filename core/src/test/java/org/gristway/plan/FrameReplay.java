@@ -58,7 +58,11 @@ public final class FrameReplay {
       case Release release ->
           rule(held.remove(release.frame()) != null, "releases a frame that is not held", step);
       case PlanStep.EpochEnd _ -> batchStep = -1;
-      default -> rule(false, "is a step for peers or caches", step);
+      case PlanStep.Fetch fetch ->
+          load(new Load(layout.location(fetch.sample()), fetch.frame(), false));
+      case PlanStep.Keep keep -> rule(batch.contains(keep.sample()), "is not at hand", keep);
+      case PlanStep.Drop _ -> {}
+      default -> rule(false, "is a step for peers", step);
     }
   }
 

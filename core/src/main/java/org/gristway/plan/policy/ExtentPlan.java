@@ -51,9 +51,12 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
   /** Frames of a lane: as many as the memory has, but no more than could ever hold something. */
   @Override
   public int laneFrames() {
-    long useful =
-        Math.min(inputs.cuts().count() + 1, Integer.MAX_VALUE / inputs.world().mostRanks());
-    return (int) Math.min(inputs.settings().frames(), useful);
+    // Of the whole dataset, so that it is the same in every epoch and segment of a run.
+    int ranks = inputs.world().ranks();
+    long samples = Math.ceilDiv(inputs.layout().sampleCount(), ranks);
+    long useful = Math.min(inputs.cuts().count(), samples + inputs.settings().batchSize()) + 1;
+    long possible = Integer.MAX_VALUE / inputs.world().mostRanks();
+    return (int) Math.min(inputs.settings().frames(), Math.min(useful, possible));
   }
 
   /** Frames of a lane that samples may be drawn from at the same time. */

@@ -1,11 +1,7 @@
 package org.gristway.plan.policy;
 
-import java.util.ArrayDeque;
-import org.gristway.chunk.Extent;
-import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanInputs.Requests;
-import org.gristway.plan.PlanStep;
 import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
@@ -48,70 +44,15 @@ public final class SampleOrderPolicy implements ReadPolicy {
 
     @Override
     public PlanSteps lane(int rank, boolean cold) {
-      return new Lane(this, rank);
-    }
-  }
-
-  private static final class Lane extends BatchLane {
-
-    private record Loaded(long sample, Extent extent, int frame) {}
-
-    private final Plan plan;
-    private final int rank;
-    private final Shares shares;
-    private final Requests requests;
-    private final ExtentCuts cuts;
-    private final FreeFrames freeFrames;
-    private final ArrayDeque<Loaded> loaded = new ArrayDeque<>();
-    private long loadStep;
-    private int loadPosition;
-
-    Lane(Plan plan, int rank) {
-      super(new Places(plan.inputs(), plan.epoch(), rank), plan.epoch());
-      this.plan = plan;
-      this.rank = rank;
-      this.shares = plan.inputs().shares();
-      this.requests = plan.inputs().requests(plan.epoch());
-      this.cuts = plan.inputs().cuts();
-      this.freeFrames = new FreeFrames(plan.firstFrame(rank), plan.laneFrames());
-    }
-
-    @Override
-    public boolean loadsLeft() {
-      return loadStep < shares.steps() && loadPosition < shares.fresh(rank, loadStep);
-    }
-
-    @Override
-    boolean load() {
-      while (!freeFrames.isEmpty() && loaded.size() < plan.laneFrames() && loadsLeft()) {
-        long sample = requests.at(shares.firstRequest(rank, loadStep) + loadPosition);
-        if (++loadPosition == shares.fresh(rank, loadStep)) {
-          loadStep++;
-          loadPosition = 0;
+      Requests requests = inputs.requests(epoch);
+      Shares shares = inputs.shares();
+      return new SampleLane(this, rank) {
+        @Override
+        Wanted wanted(long step, int position) {
+          long sample = requests.at(shares.firstRequest(rank, step) + position);
+          return new Wanted(sample, null, NOT_KEPT);
         }
-        Extent extent = plan.inputs().layout().location(sample);
-        if (!cuts.isLarge(extent)) {
-          int frame = freeFrames.take();
-          loaded.add(new Loaded(sample, extent, frame));
-          steps.add(new PlanStep.Load(extent, frame, false));
-          return true;
-        }
-        loaded.add(new Loaded(sample, extent, PlanStep.IN_BATCH));
-      }
-      return false;
-    }
-
-    @Override
-    void deliver() {
-      Loaded next = loaded.remove();
-      if (next.frame() == PlanStep.IN_BATCH) {
-        steps.add(new PlanStep.Load(next.extent(), PlanStep.IN_BATCH, false));
-        steps.add(places.deliver(next.sample(), PlanStep.IN_BATCH));
-      } else {
-        steps.add(places.deliver(next.sample(), next.frame()));
-        steps.add(new PlanStep.Release(next.frame()));
-        freeFrames.give(next.frame());
-      }
+      };
     }
   }
 }

@@ -1,0 +1,214 @@
+package org.gristway.cli;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.gristway.Failure;
+import org.gristway.Progress;
+import org.gristway.dataset.Workers;
+import org.gristway.os.NativeFile;
+
+/** Measures storage and memory. Each measurement is bounded in time, and the whole in bytes. */
+final class Probe {
+
+  static final long SMALL_BYTES = 10_000;
+
+  private static final long MOST_BYTES = 1 << 30;
+  private static final long LEAST_BYTES = 16 << 20;
+  private static final int SPACE_SHARE = 10; // of what is free
+  private static final long BLOCK = 4 << 20;
+  private static final long[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+  private static final int[] AT_ONCE = {1, 4, 16};
+  private static final int SMALL_FILES = 1000;
+  private static final int SMALL_AT_ONCE = 16;
+  private static final long WRITE_NANOS = 12_000_000_000L;
+  private static final long READ_NANOS = 600_000_000L;
+  private static final long COPY_BYTES = 64 << 20;
+
+  private final ProbeFolder folder;
+  private final Progress progress;
+
+  Probe(ProbeFolder folder, Progress progress) {
+    this.folder = folder;
+    this.progress = progress;
+  }
+
+  ProbeResult run() {
+    try {
+      return measure();
+    } catch (IOException failed) {
+      throw Failure.io("probe " + folder.file(""), failed);
+    } catch (UncheckedIOException failed) {
+      throw Failure.io("probe " + folder.file(""), Objects.requireNonNull(failed.getCause()));
+    }
+  }
+
+  private ProbeResult measure() throws IOException {
+    Path path = folder.file("file");
+    long bytes = write(path);
+    progress.begin("reading", Progress.Unit.BYTES, 0);
+    List<ProbeResult.Reads> reads = new ArrayList<>();
+    boolean isDirect;
+    try (NativeFile direct = openDirect(path)) {
+      isDirect = direct.isDirect();
+      for (int atOnce : AT_ONCE) {
+        for (long size : SIZES) {
+          reads.add(new ProbeResult.Reads(size, atOnce, read(direct, bytes, size, atOnce)));
+        }
+      }
+    }
+    double buffered;
+    double cached;
+    try (NativeFile file = NativeFile.openToRead(path)) {
+      file.forget();
+      buffered = readThrough(file, bytes);
+      readThrough(file, bytes);
+      cached = readThrough(file, bytes);
+    }
+    progress.begin("small files", Progress.Unit.SAMPLES, 2 * SMALL_FILES);
+    double small = smallFiles();
+    return new ProbeResult(bytes, isDirect, reads, buffered, cached, small, copyRate());
+  }
+
+  private static NativeFile openDirect(Path path) throws IOException {
+    try {
+      return NativeFile.openDirect(path);
+    } catch (IOException refused) {
+      return NativeFile.openToRead(path); // some file systems know no direct reads
+    }
+  }
+
+  /** Writes a file of random bytes, as large as space and time allow; how large. */
+  private long write(Path path) throws IOException {
+    long space = Files.getFileStore(folder.file("")).getUsableSpace() / SPACE_SHARE;
+    long most = Math.min(MOST_BYTES, space) / BLOCK * BLOCK;
+    if (most < LEAST_BYTES) {
+      throw Failure.environment(
+          "too little space is free to measure: a probe takes a tenth of it, and %d bytes at least",
+          LEAST_BYTES);
+    }
+    progress.begin("writing a file", Progress.Unit.BYTES, most);
+    long end = System.nanoTime() + WRITE_NANOS;
+    long written = 0;
+    try (Arena arena = Arena.ofConfined();
+        NativeFile file = NativeFile.create(path)) {
+      MemorySegment block = arena.allocate(BLOCK, NativeFile.DIRECT_ALIGNMENT);
+      SplittableRandom random = new SplittableRandom(1);
+      while (written < most && (written < LEAST_BYTES || System.nanoTime() < end)) {
+        for (long i = 0; i < BLOCK; i += 8) {
+          block.set(ValueLayout.JAVA_LONG, i, random.nextLong());
+        }
+        file.write(block, BLOCK, written);
+        written += BLOCK;
+        if (written % (16 * BLOCK) == 0) {
+          file.sync(); // or the page cache takes it all, and the time is up when it is written
+        }
+        progress.advance(BLOCK);
+      }
+      file.sync();
+    }
+    return written;
+  }
+
+  /** Bytes a second of reads of one size at random places, some at once. */
+  private double read(NativeFile file, long fileBytes, long size, int atOnce) {
+    LongAdder done = new LongAdder();
+    AtomicInteger seed = new AtomicInteger();
+    long start = System.nanoTime();
+    Workers.run(
+        "probe",
+        atOnce,
+        () -> {
+          SplittableRandom random = new SplittableRandom(seed.incrementAndGet());
+          try (Arena arena = Arena.ofConfined()) {
+            MemorySegment target = arena.allocate(size, NativeFile.DIRECT_ALIGNMENT);
+            while (System.nanoTime() - start < READ_NANOS) {
+              file.readFully(target, size, random.nextLong(fileBytes / size) * size);
+              done.add(size);
+            }
+          } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+          }
+        });
+    progress.advance(done.sum());
+    return done.sum() / seconds(start);
+  }
+
+  /** Bytes a second of reading a file from its start, as far as the time lasts. */
+  private double readThrough(NativeFile file, long fileBytes) throws IOException {
+    long start = System.nanoTime();
+    long done = 0;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment target = arena.allocate(BLOCK, NativeFile.DIRECT_ALIGNMENT);
+      while (done < fileBytes && System.nanoTime() - start < 2 * READ_NANOS) {
+        file.readFully(target, BLOCK, done);
+        done += BLOCK;
+      }
+    }
+    progress.advance(done);
+    return done / seconds(start);
+  }
+
+  /** Small files a second: opened, read and closed, several at once, with none of them cached. */
+  private double smallFiles() throws IOException {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocate(SMALL_BYTES);
+      for (int i = 0; i < SMALL_FILES; i++) {
+        try (NativeFile file = NativeFile.create(folder.file("small-" + i))) {
+          file.write(bytes, SMALL_BYTES, 0);
+          file.sync();
+          file.forget();
+        }
+        progress.advance(1);
+      }
+    }
+    AtomicInteger next = new AtomicInteger();
+    long start = System.nanoTime();
+    Workers.run(
+        "probe",
+        SMALL_AT_ONCE,
+        () -> {
+          try (Arena arena = Arena.ofConfined()) {
+            MemorySegment target = arena.allocate(SMALL_BYTES);
+            for (int i = next.getAndIncrement(); i < SMALL_FILES; i = next.getAndIncrement()) {
+              try (NativeFile file = NativeFile.openToRead(folder.file("small-" + i))) {
+                file.readFully(target, SMALL_BYTES, 0);
+              }
+              progress.advance(1);
+            }
+          } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+          }
+        });
+    return SMALL_FILES / seconds(start);
+  }
+
+  private static double copyRate() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment from = arena.allocate(COPY_BYTES);
+      MemorySegment to = arena.allocate(COPY_BYTES);
+      to.copyFrom(from);
+      long start = System.nanoTime();
+      long done = 0;
+      while (System.nanoTime() - start < READ_NANOS / 2) {
+        to.copyFrom(from);
+        done += COPY_BYTES;
+      }
+      return done / seconds(start);
+    }
+  }
+
+  private static double seconds(long start) {
+    return (System.nanoTime() - start) / 1e9;
+  }
+}

@@ -1,0 +1,126 @@
+package org.gristway.cli;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.gristway.Failure;
+import org.gristway.dataset.Dataset;
+import org.gristway.plan.SampleLayout;
+import org.gristway.simulator.Described;
+import org.gristway.simulator.Scenario;
+import org.gristway.simulator.Scenarios;
+import org.gristway.simulator.Simulated;
+import org.gristway.simulator.Simulation;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Runs policies in virtual time. */
+@Command(
+    name = "simulate",
+    description = {
+      "Tells how long training would take with each policy, on machines that need not exist: the same"
+          + " plans as a real run's, carried out in virtual time.",
+      "Scenarios that come along: nopfs-1, nopfs-2, nopfs-3, nopfs-4, imagenet-1k, imagenet-21k,"
+          + " librispeech."
+    },
+    footer = {"", "Example: gristway simulate --scenario imagenet-1k --nodes 64"})
+final class SimulateCommand implements CliCommand {
+
+  private final Console console;
+
+  @Parameters(
+      arity = "0..1",
+      paramLabel = "DATASET",
+      description = "A dataset to simulate with, in place of the one that the scenario describes.")
+  private @Nullable Path dataset;
+
+  @SuppressWarnings("NullAway.Init")
+  @Option(
+      names = "--scenario",
+      required = true,
+      paramLabel = "NAME",
+      description = "One that comes along, or a file as --print writes them.")
+  private String scenario;
+
+  @Option(
+      names = "--nodes",
+      paramLabel = "COUNT",
+      description = "Machines, in place of the scenario's.")
+  private @Nullable Integer nodes;
+
+  @Option(
+      names = "--policy",
+      paramLabel = "NAME",
+      description = "Only this one of the scenario's policies; may be given several times.")
+  private List<String> policies = new ArrayList<>();
+
+  @Option(names = "--print", description = "Print the scenario itself, to be changed.")
+  private boolean print;
+
+  @Option(names = "--json", description = "Print the result as one JSON object.")
+  private boolean asJson;
+
+  SimulateCommand(Console console) {
+    this.console = console;
+  }
+
+  @Override
+  public int run() throws IOException {
+    String text = text();
+    if (print) {
+      console.print(text.stripTrailing());
+      return DONE;
+    }
+    Scenario asked = Scenario.parse(text, scenario);
+    if (nodes != null) {
+      asked = asked.withNodes(nodes);
+    }
+    if (!policies.isEmpty()) {
+      asked = asked.withPolicies(policies);
+    }
+    if (dataset == null) {
+      show(asked, asked.dataset().layout(asked.seed()));
+      return DONE;
+    }
+    try (Dataset opened = Dataset.open(dataset)) {
+      Snapshot snapshot = opened.snapshot();
+      show(asked.withDataset(described(snapshot)), SampleLayout.of(snapshot));
+    }
+    return DONE;
+  }
+
+  private String text() throws IOException {
+    if (Scenarios.names().contains(scenario)) {
+      return Scenarios.text(scenario);
+    }
+    Path file = Path.of(scenario);
+    if (!Files.isRegularFile(file)) {
+      throw Failure.wrongCall(
+          "there is no scenario '%s', and no file of that name; there are %s",
+          scenario, Scenarios.names());
+    }
+    return Files.readString(file, StandardCharsets.UTF_8);
+  }
+
+  private static Described described(Snapshot snapshot) {
+    long samples = snapshot.sampleCount();
+    double mean = Math.max(1, (double) snapshot.dataBytes() / Math.max(1, samples));
+    return new Described(samples, Described.Kind.FIXED, mean, 0, 1);
+  }
+
+  private void show(Scenario asked, SampleLayout layout) throws IOException {
+    List<Simulated> results = new Simulation(asked, layout, console.progress()).run();
+    console.endProgress();
+    if (asJson) {
+      SimulatedOutput.writeJson(asked, results, console.out());
+    } else {
+      SimulatedOutput.print(asked, results, console);
+    }
+  }
+}

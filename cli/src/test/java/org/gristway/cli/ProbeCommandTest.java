@@ -1,0 +1,56 @@
+package org.gristway.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+@Tag("java")
+class ProbeCommandTest {
+
+  @TempDir Path folder;
+
+  @Test
+  void storage_is_measured_and_nothing_is_left() throws IOException {
+    Path killed = Files.createDirectory(folder.resolve(".gristway-probe-999999999"));
+    Files.writeString(killed.resolve("file"), "left by a probe that was killed");
+    Cli.Result result = Cli.run("probe", folder, "--json").isDone();
+    JsonNode json = JsonMapper.shared().readTree(result.out());
+    assertThat(json.propertyNames())
+        .containsExactly(
+            "folder",
+            "fileBytes",
+            "direct",
+            "reads",
+            "bufferedBytesPerSecond",
+            "cachedBytesPerSecond",
+            "smallFilesPerSecond",
+            "copyBytesPerSecond",
+            "saturatingExtentBytes");
+    assertThat(json.get("reads")).hasSize(18);
+    for (JsonNode reads : json.get("reads")) {
+      assertThat(reads.get("bytesPerSecond").asDouble()).isPositive();
+      assertThat(reads.get("bytesPerSecond").asDouble() / reads.get("bytes").asDouble())
+          .isEqualTo(reads.get("requestsPerSecond").asDouble());
+    }
+    assertThat(json.get("smallFilesPerSecond").asDouble()).isPositive();
+    assertThat(json.get("saturatingExtentBytes").asLong()).isBetween(4L << 10, 4L << 20);
+    try (Stream<Path> left = Files.list(folder)) {
+      assertThat(left).isEmpty();
+    }
+  }
+
+  @Test
+  void what_is_no_folder_is_refused() throws IOException {
+    Path file = Files.writeString(folder.resolve("file"), "x");
+    assertThat(Cli.run("probe", file).complaint(2)).contains("is not a folder");
+    assertThat(Cli.run("probe", folder.resolve("none")).complaint(2)).contains("is not a folder");
+  }
+}

@@ -1,0 +1,164 @@
+package org.gristway.simulator;
+
+import java.util.Arrays;
+import org.gristway.Failure;
+import org.gristway.Progress;
+import org.gristway.plan.Draws;
+import org.gristway.plan.PlanInputs;
+import org.gristway.plan.PlanInputs.Requests;
+import org.gristway.plan.PlanSettings;
+import org.gristway.plan.SampleLayout;
+import org.gristway.plan.Shares;
+import org.gristway.plan.Tail;
+import org.gristway.plan.World;
+import org.gristway.plan.policy.SampleOrderPolicy;
+
+/** A baseline of a scenario, in virtual time. For one thread. */
+final class BaselineRun {
+
+  private static final long PARTS = 1L << 40;
+
+  private final Scenario scenario;
+  private final SampleLayout layout;
+  private final Scenario.Tried tried;
+  private final Baseline baseline;
+  private final Progress progress;
+  private final CostModel cost;
+  private final Machines machines;
+  private final Training training;
+  private final Pipe[] threads; // by rank: those that fetch what is kept
+  private final double[] prepared;
+  private final long datasetBytes;
+  private final double cachedPart; // of the dataset, in all memories
+  private double begun; // when training does
+
+  BaselineRun(
+      Scenario scenario,
+      SampleLayout layout,
+      Scenario.Tried tried,
+      Baseline baseline,
+      Progress progress) {
+    this.progress = progress;
+    this.scenario = scenario;
+    this.layout = layout;
+    this.tried = tried;
+    this.baseline = baseline;
+    this.cost = scenario.cost();
+    this.machines = new Machines(cost, scenario.nodes(), scenario.ranksPerNode());
+    this.training = new Training(scenario, tried.ahead());
+    this.threads = new Pipe[scenario.ranks()];
+    Arrays.setAll(threads, _ -> new Pipe());
+    this.prepared = new double[scenario.ranks()];
+    long sum = 0;
+    for (long sample = 0; sample < layout.sampleCount(); sample++) {
+      sum += layout.length(sample);
+    }
+    this.datasetBytes = sum;
+    this.cachedPart = Math.min(1, (double) tried.memory() * scenario.nodes() / sum);
+  }
+
+  Simulated run() {
+    if (baseline.needsAll && cachedPart < 1) {
+      throw Failure.wrongCall(
+          "the dataset (%d bytes) does not fit the memory of all nodes (%d bytes)",
+          datasetBytes, tried.memory() * scenario.nodes());
+    }
+    preload();
+    PlanSettings settings =
+        new PlanSettings(
+            SampleOrderPolicy.NAME,
+            scenario.batchSize(),
+            scenario.extentBytes(),
+            scenario.extentBytes(),
+            Tail.SHORT);
+    World world = new World(scenario.ranks(), scenario.nodes(), 0);
+    PlanInputs inputs = PlanInputs.of(layout, scenario.seed(), world, settings);
+    Shares shares = inputs.shares();
+    for (long epoch = 0; epoch < scenario.epochs(); epoch++) {
+      Requests requests = inputs.requests(epoch);
+      for (long step = 0; step < shares.steps(); step++) {
+        machines.beginStep(Math.max(begun, training.earliest()));
+        for (int rank = 0; rank < scenario.ranks(); rank++) {
+          training.took(rank, build(rank, step, epoch, shares, requests));
+        }
+        training.step();
+        progress.advance((long) scenario.ranks() * scenario.batchSize());
+      }
+      training.endEpoch();
+    }
+    return training.outcome(tried.name(), machines, residentBytes());
+  }
+
+  private long residentBytes() {
+    boolean keeps = baseline.before != Baseline.Before.NOTHING || baseline.needsAll;
+    return keeps ? (long) (cachedPart * datasetBytes / scenario.nodes()) : 0;
+  }
+
+  /** Fills the memories, by as many threads as reads go on at once. */
+  private void preload() {
+    if (baseline.before == Baseline.Before.NOTHING) {
+      return;
+    }
+    double bytes = cachedPart * datasetBytes / scenario.ranks();
+    double seconds = bytes * secondsPerByteKept();
+    if (baseline.before == Baseline.Before.FILL_MEMORY_ONE_BY_ONE) {
+      seconds *= cost.storage().depth();
+    }
+    machines.storageBytes += (long) (cachedPart * datasetBytes);
+    begun = seconds;
+  }
+
+  private double secondsPerByteKept() {
+    long bytes = Math.round(scenario.dataset().mean());
+    return cost.secondsPerByteKept(bytes, scenario.nodes(), scenario.ranksPerNode());
+  }
+
+  private RankClock.Built build(int rank, long step, long epoch, Shares shares, Requests requests) {
+    long first = shares.firstRequest(rank, step);
+    double issued = Math.max(begun, training.room(rank));
+    double done = issued;
+    double demanded = 0;
+    long bytes = 0;
+    for (int i = 0; i < shares.fresh(rank, step); i++) {
+      long sample = requests.at(first + i);
+      long length = layout.length(sample);
+      bytes += length;
+      switch (baseline.then) {
+        case AT_HAND -> {}
+        case FROM_STORE ->
+            done = Math.max(done, machines.read(issued, rank, length, cost.storage().depth()));
+        case FROM_STORE_ONCE -> {
+          if (epoch == 0) {
+            machines.storageBytes += length;
+            done = threads[rank].pass(issued, length * secondsPerByteKept());
+          }
+        }
+        case REST_ON_DEMAND -> {
+          if (!isCached(sample)) {
+            machines.storageBytes += length;
+            demanded += cost.storage().alone(length, scenario.nodes());
+            demanded += length / cost.work().preparationRate();
+          }
+        }
+      }
+    }
+    if (demanded > 0) {
+      done = Math.max(begun, training.end(rank)) + demanded;
+    }
+    prepared[rank] = Math.max(prepared[rank], done) + prepare(epoch, bytes);
+    return new RankClock.Built(prepared[rank], bytes);
+  }
+
+  /** Preparing goes on beside all else, unless it has been counted with the fetching. */
+  private double prepare(long epoch, long bytes) {
+    boolean counted =
+        baseline == Baseline.PERFECT
+            || baseline.then == Baseline.Then.REST_ON_DEMAND
+            || (baseline.then == Baseline.Then.FROM_STORE_ONCE && epoch == 0);
+    return counted ? 0 : bytes / cost.work().preparationRate();
+  }
+
+  private boolean isCached(long sample) {
+    return new Draws(Draws.key(scenario.seed(), sample)).below(PARTS) < cachedPart * PARTS;
+  }
+}

@@ -1,0 +1,278 @@
+package org.gristway.simulator;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.gristway.Failure;
+import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.policy.Policies;
+import org.gristway.simulator.CostModel.Network;
+import org.gristway.simulator.CostModel.Storage;
+import org.gristway.simulator.CostModel.Work;
+
+/**
+ * What is simulated: a dataset, the machines, what the run is like and which policies are tried. It
+ * is a text that can be printed, changed and read again: lines of "key: value" and comments.
+ *
+ * @param about what it is, in the comments at its head
+ * @param memory of each node, for frames and caches
+ * @param disk of each node, for caches
+ * @param ahead batches that are built before they are trained on; 0: none is built in time
+ * @param policies that are tried, and what they have for themselves
+ */
+public record Scenario(
+    String name,
+    String about,
+    Described dataset,
+    int epochs,
+    int batchSize,
+    int nodes,
+    int ranksPerNode,
+    long memory,
+    long disk,
+    long extentBytes,
+    int ahead,
+    long seed,
+    CostModel cost,
+    List<Tried> policies) {
+
+  /**
+   * A policy that is tried.
+   *
+   * @param memory of each node, in place of the scenario's
+   * @param ahead in place of the scenario's
+   * @param preload true if what is kept is loaded before training begins
+   */
+  public record Tried(String name, long memory, int ahead, boolean preload) {}
+
+  public Scenario {
+    for (Map.Entry<String, Integer> each :
+        Map.of("epochs", epochs, "batch", batchSize, "nodes", nodes, "ranks", ranksPerNode)
+            .entrySet()) {
+      if (each.getValue() < 1) {
+        throw Failure.wrongCall("%s must be 1 or more, not %d", each.getKey(), each.getValue());
+      }
+    }
+    if ((long) nodes * ranksPerNode > dataset.samples()) {
+      throw Failure.wrongCall(
+          "%d ranks cannot share %d samples", (long) nodes * ranksPerNode, dataset.samples());
+    }
+    if (ahead < 0) {
+      throw Failure.wrongCall("ahead must be 0 or more, not %d", ahead);
+    }
+    for (Tried tried : policies) {
+      if (!Baseline.labels().contains(tried.name())) {
+        Policies.named(tried.name());
+      }
+    }
+    policies = List.copyOf(policies);
+  }
+
+  public int ranks() {
+    return nodes * ranksPerNode;
+  }
+
+  /** The same with another dataset. */
+  public Scenario withDataset(Described other) {
+    return with(other, nodes, policies);
+  }
+
+  /** The same on another number of machines. */
+  public Scenario withNodes(int other) {
+    return with(dataset, other, policies);
+  }
+
+  /** The same for some of its policies, which it must have. */
+  public Scenario withPolicies(List<String> names) {
+    List<Tried> kept = new ArrayList<>();
+    for (String each : names) {
+      Tried tried =
+          policies.stream().filter(policy -> policy.name().equals(each)).findFirst().orElse(null);
+      if (tried == null) {
+        throw Failure.wrongCall(
+            "scenario %s has no policy '%s'; it has %s",
+            name, each, policies.stream().map(Tried::name).toList());
+      }
+      kept.add(tried);
+    }
+    return with(dataset, nodes, kept);
+  }
+
+  private Scenario with(Described itsDataset, int itsNodes, List<Tried> itsPolicies) {
+    return new Scenario(
+        name,
+        about,
+        itsDataset,
+        epochs,
+        batchSize,
+        itsNodes,
+        ranksPerNode,
+        memory,
+        disk,
+        extentBytes,
+        ahead,
+        seed,
+        cost,
+        itsPolicies);
+  }
+
+  /**
+   * Reads a scenario.
+   *
+   * @param where it is from, for messages
+   */
+  public static Scenario parse(String text, String where) {
+    Lines lines = new Lines(text, where);
+    Described dataset =
+        Described.parse(
+            lines.whole("samples"), lines.text("sample-bytes"), lines.whole("classes", 1));
+    long memory = lines.whole("memory");
+    int ahead = lines.count("ahead", 4);
+    List<Tried> policies = new ArrayList<>();
+    for (String policy : lines.text("policies").split(" +")) {
+      policies.add(
+          new Tried(
+              policy,
+              lines.whole(policy + ".memory", memory),
+              lines.count(policy + ".ahead", ahead),
+              lines.isTrue(policy + ".preload", false)));
+    }
+    double rate = lines.number("storage.rate", Double.POSITIVE_INFINITY);
+    Storage storage =
+        new Storage(
+            lines.number("storage.latency", 0),
+            rate,
+            lines.number("storage.requests", Double.POSITIVE_INFINITY),
+            lines.curve("storage.stream", rate),
+            lines.curve("storage.total", Double.POSITIVE_INFINITY),
+            lines.number("storage.total-requests", Double.POSITIVE_INFINITY),
+            lines.count("storage.depth", 16),
+            lines.whole("storage.page", ExtentCuts.PAGE));
+    Network network =
+        new Network(
+            lines.number("network.latency", 0),
+            lines.number("network.rate", Double.POSITIVE_INFINITY),
+            lines.number("network.bisection", Double.POSITIVE_INFINITY));
+    Work work =
+        new Work(
+            lines.number("work.preparation-rate", Double.POSITIVE_INFINITY),
+            lines.number("work.compute-rate", Double.POSITIVE_INFINITY),
+            lines.number("work.compute-seconds", 0),
+            lines.isTrue("work.barrier", true));
+    Scenario read =
+        new Scenario(
+            lines.text("name"),
+            lines.about(),
+            dataset,
+            lines.count("epochs", 1),
+            lines.count("batch", 256),
+            lines.count("nodes", 1),
+            lines.count("ranks-per-node", 1),
+            memory,
+            lines.whole("disk", 0),
+            lines.whole("extent", 1 << 20),
+            ahead,
+            lines.whole("seed", 0),
+            new CostModel(
+                storage,
+                network,
+                lines.number("memory-rate", Double.POSITIVE_INFINITY),
+                lines.number("disk-rate", Double.POSITIVE_INFINITY),
+                work),
+            policies);
+    lines.refuseUnread();
+    return read;
+  }
+
+  /** The keys of a text, each read once. */
+  private static final class Lines {
+    private final String where;
+    private final Map<String, String> values = new LinkedHashMap<>();
+    private final StringBuilder about = new StringBuilder();
+
+    Lines(String text, String where) {
+      this.where = where;
+      int number = 0;
+      for (String line : text.split("\n")) {
+        number++;
+        String stripped = line.strip();
+        if (stripped.startsWith("#")) {
+          if (values.isEmpty()) {
+            about.append(stripped.substring(1).strip()).append('\n');
+          }
+          continue;
+        }
+        int colon = stripped.indexOf(':');
+        if (colon > 0) {
+          String key = stripped.substring(0, colon).strip();
+          if (values.put(key, stripped.substring(colon + 1).strip()) != null) {
+            throw Failure.wrongCall("%s, line %d: there are two lines of '%s'", where, number, key);
+          }
+        } else if (!stripped.isEmpty()) {
+          throw Failure.wrongCall("%s, line %d: '%s' is not 'key: value'", where, number, stripped);
+        }
+      }
+    }
+
+    String about() {
+      return about.toString().strip();
+    }
+
+    private String in(String key) {
+      return where + ", " + key;
+    }
+
+    String text(String key) {
+      String value = values.remove(key);
+      if (value == null) {
+        throw Failure.wrongCall("%s has no '%s'", where, key);
+      }
+      return value;
+    }
+
+    private String text(String key, String otherwise) {
+      String value = values.remove(key);
+      return value == null ? otherwise : value;
+    }
+
+    long whole(String key) {
+      return Values.whole(in(key), text(key));
+    }
+
+    long whole(String key, long otherwise) {
+      return Values.whole(in(key), text(key, Long.toString(otherwise)));
+    }
+
+    int count(String key, int otherwise) {
+      long value = whole(key, otherwise);
+      if (value > Integer.MAX_VALUE) {
+        throw Failure.wrongCall("%s: %d is too many", in(key), value);
+      }
+      return (int) value;
+    }
+
+    double number(String key, double otherwise) {
+      return Values.number(in(key), text(key, Values.number(otherwise)));
+    }
+
+    Curve curve(String key, double otherwise) {
+      return Values.curve(in(key), text(key, Values.number(otherwise)));
+    }
+
+    boolean isTrue(String key, boolean otherwise) {
+      String value = text(key, Boolean.toString(otherwise));
+      if (!value.equals("true") && !value.equals("false")) {
+        throw Failure.wrongCall("%s: '%s' is neither true nor false", in(key), value);
+      }
+      return value.equals("true");
+    }
+
+    void refuseUnread() {
+      if (!values.isEmpty()) {
+        throw Failure.wrongCall(
+            "%s: there is no key '%s'", where, values.keySet().iterator().next());
+      }
+    }
+  }
+}

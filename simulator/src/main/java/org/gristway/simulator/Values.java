@@ -1,0 +1,94 @@
+package org.gristway.simulator;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import org.gristway.Failure;
+
+/** Numbers as scenario files have them: with a unit where that reads better. */
+final class Values {
+
+  private record Unit(String name, double size) {}
+
+  /** The largest first, of those that a number is printed in. */
+  private static final List<Unit> BYTES =
+      List.of(
+          new Unit("TiB", 0x1p40),
+          new Unit("GiB", 0x1p30),
+          new Unit("MiB", 0x1p20),
+          new Unit("KiB", 0x1p10),
+          new Unit("TB", 1e12),
+          new Unit("GB", 1e9),
+          new Unit("MB", 1e6),
+          new Unit("KB", 1e3));
+
+  private static final List<Unit> SECONDS =
+      List.of(new Unit("us", 1e-6), new Unit("ms", 1e-3), new Unit("s", 1), new Unit("", 1));
+
+  private Values() {}
+
+  /** A number, or "unlimited". */
+  static double number(String name, String text) {
+    if (text.equals("unlimited")) {
+      return Double.POSITIVE_INFINITY;
+    }
+    int end = text.length();
+    while (end > 0 && Character.isLetter(text.charAt(end - 1))) {
+      end--;
+    }
+    String unit = text.substring(end);
+    try {
+      double value = Double.parseDouble(text.substring(0, end));
+      for (List<Unit> units : List.of(BYTES, SECONDS)) {
+        for (Unit each : units) {
+          if (each.name().equals(unit)) {
+            return value * each.size();
+          }
+        }
+      }
+    } catch (NumberFormatException notOne) {
+      // said below
+    }
+    throw Failure.wrongCall(
+        "%s: '%s' is not a number (like 3, 0.5ms, 64KiB, unlimited)", name, text);
+  }
+
+  /** A whole number that is not negative. */
+  static long whole(String name, String text) {
+    double value = number(name, text);
+    if (!(value >= 0) || value != Math.rint(value) || value > Long.MAX_VALUE / 2.0) {
+      throw Failure.wrongCall("%s: '%s' is not a whole number", name, text);
+    }
+    return (long) value;
+  }
+
+  /** Points of a curve: "1=66MB 2=86MB", or one value for all. */
+  static Curve curve(String name, String text) {
+    if (!text.contains("=")) {
+      return Curve.constant(number(name, text));
+    }
+    NavigableMap<Double, Double> points = new TreeMap<>();
+    for (String point : text.split(" +")) {
+      String[] sides = point.split("=", 2);
+      points.put(number(name, sides[0]), number(name, sides.length < 2 ? "" : sides[1]));
+    }
+    return new Curve(points);
+  }
+
+  /** As {@link #number(String, String)} reads it, in the largest unit that leaves it whole. */
+  static String number(double value) {
+    if (Double.isInfinite(value)) {
+      return "unlimited";
+    }
+    for (Unit unit : BYTES) {
+      double inUnit = value / unit.size();
+      if (inUnit >= 1 && inUnit == Math.rint(inUnit)) {
+        return "%.0f%s".formatted(inUnit, unit.name());
+      }
+    }
+    return value == Math.rint(value) && Math.abs(value) < 1e15
+        ? "%.0f".formatted(value)
+        : String.format(Locale.ROOT, "%s", value);
+  }
+}
