@@ -72,7 +72,9 @@ def test_without_labels_the_label_is_minus_one(dataset: Datasets, node: Served) 
 # Order
 
 
-@pytest.mark.parametrize("policy", ["redirect", "chunk-shuffle", "redirect-position", "sample-order", "unbounded"])
+@pytest.mark.parametrize(
+    "policy", ["redirect", "chunk-shuffle", "redirect-position", "sample-order", "unbounded"]
+)
 def test_the_order_is_that_of_read(
     small: PackedFiles, node: Served, gristway_command: Run, policy: str
 ) -> None:
