@@ -261,7 +261,8 @@ def test_a_dataset_that_is_gone_when_the_node_is_started_again_is_told(
         next(batches)
         path.rename(tmp_path / "elsewhere.gw")
         kill(the_node(runtime_dir))
-        _raised(gristway.WrongCallError, lambda: next(batches), str(path))
+        # One more batch may have been on its way.
+        _raised(gristway.WrongCallError, lambda: list(batches), str(path))
 
 
 @pytest.mark.parametrize("name", ["with spaces.gw", "Größe – 日本.gw", "100% 'odd' \"$x\";.gw"])
