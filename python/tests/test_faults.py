@@ -85,7 +85,8 @@ def test_when_the_jdk_goes_and_then_the_node_the_error_says_so(
         next(batches)
         no_java()
         kill(the_node(runtime_dir))
-        _raised(gristway.MachineError, lambda: next(batches), "no Java 25")
+        # One more batch may have been on its way.
+        _raised(gristway.MachineError, lambda: list(batches), "no Java 25")
 
 
 @pytest.mark.parametrize(
