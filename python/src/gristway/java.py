@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[2]
 
 # The modules of the checkout that the jar is made of, as the launcher has them.
-_MODULES = ("core", "node", "cli")
+_MODULES = ("core", "node", "simulator", "cli")
 
 _FLAGS = (
     # Few threads and little memory: it runs beside a training job.
