@@ -1,13 +1,14 @@
 package org.gristway.plan;
 
 import java.util.ArrayDeque;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A lane over all epochs of a run, one after the other. While an epoch drains, its released frames
- * take the first loads of the next: they follow the release that makes room for them, and the
- * frames of the next epoch are renamed accordingly. A fetch waits for its own epoch, since what it
- * fetches may still have to be kept in this one.
+ * A lane over all epochs of a run, one after the other. Once an epoch has nothing left to load, its
+ * free frames take the first loads of the next: those that it has no use for at once, the others
+ * after the release that makes room. The frames of the next epoch are renamed accordingly. A fetch
+ * waits for its own epoch, since what it fetches may still have to be kept in this one.
  */
 public final class RunSteps implements StepSource {
 
@@ -20,6 +21,7 @@ public final class RunSteps implements StepSource {
   private final Epochs epochs;
   private final int rank;
   private final ArrayDeque<PlanStep> ahead = new ArrayDeque<>();
+  private final BitSet held = new BitSet(); // frames, counted from the lane's first
 
   private @Nullable Lane current;
   private @Nullable Lane upcoming;
@@ -132,8 +134,9 @@ public final class RunSteps implements StepSource {
       PlanStep step = current.next();
       if (step != null) {
         epoch = current.epoch;
-        if (step instanceof PlanStep.Release release && !current.steps.loadsLeft()) {
-          loadAhead(release.frame());
+        note(step, current.first);
+        if (!current.steps.loadsLeft() && !isStraight(step)) {
+          loadAhead(current);
         }
         return step;
       }
@@ -144,14 +147,34 @@ public final class RunSteps implements StepSource {
     return null;
   }
 
-  private void loadAhead(int frame) {
-    Lane next = upcomingOrNone(epoch + 1);
-    if (next != null
-        && next.peek() instanceof PlanStep.Load load
-        && load.frame() != PlanStep.IN_BATCH) {
-      next.rename(load.frame(), frame);
+  /** True if the delivery of what is read must be the next step. */
+  private static boolean isStraight(PlanStep step) {
+    return step instanceof PlanStep.Load load && load.frame() == PlanStep.IN_BATCH;
+  }
+
+  private void note(PlanStep step, int first) {
+    switch (step) {
+      case PlanStep.Load load when load.frame() != PlanStep.IN_BATCH ->
+          held.set(load.frame() - first);
+      case PlanStep.Fetch fetch -> held.set(fetch.frame() - first);
+      case PlanStep.Release release -> held.clear(release.frame() - first);
+      default -> {}
+    }
+  }
+
+  /** Gives the free frames of an epoch that loads no more to the next. */
+  private void loadAhead(Lane now) {
+    Lane next = upcomingOrNone(now.epoch + 1);
+    if (next == null) {
+      return;
+    }
+    for (int free = held.nextClearBit(0);
+        free < now.frames.length && next.peek() instanceof PlanStep.Load load && !isStraight(load);
+        free = held.nextClearBit(free)) {
+      next.rename(load.frame(), now.first + free);
       PlanStep renamed = next.next();
       if (renamed != null) {
+        note(renamed, now.first);
         ahead.add(renamed);
       }
     }

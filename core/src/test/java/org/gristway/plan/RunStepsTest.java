@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.gristway.chunk.Extent;
 import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlanStep.EpochEnd;
@@ -141,5 +142,47 @@ class RunStepsTest {
         }
       }
     }
+  }
+
+  @Test
+  void with_memory_for_two_epochs_the_next_is_loaded_while_this_one_is_delivered() {
+    PlanSettings settings = new PlanSettings("redirect", 16, 16 << 20, 64 << 10, Tail.SHORT);
+    PlanInputs inputs = PlanInputs.of(Layouts.fixed(600, 5000), 1, World.of(2), settings);
+    for (String policy : List.of("redirect", "chunk-shuffle")) {
+      for (int rank = 0; rank < 2; rank++) {
+        List<InEpoch> steps = all(Run.begin(Policies.named(policy), inputs, EPOCHS).lane(rank));
+        for (long epoch = 0; epoch < EPOCHS - 1; epoch++) {
+          long next = epoch + 1;
+          int last = lastLoad(steps, epoch);
+          int first = firstDelivery(steps, epoch);
+          assertThat(lastLoad(steps, next)).as(policy).isLessThan(lastDelivery(steps, epoch));
+          assertThat(lastLoad(steps, next)).as(policy).isLessThan(Math.max(last, first) + 100);
+        }
+      }
+    }
+  }
+
+  private static int lastLoad(List<InEpoch> steps, long epoch) {
+    return last(steps, step -> step.epoch() == epoch && step.step() instanceof Load);
+  }
+
+  private static int lastDelivery(List<InEpoch> steps, long epoch) {
+    return last(steps, step -> step.epoch() == epoch && step.step() instanceof Deliver);
+  }
+
+  private static int firstDelivery(List<InEpoch> steps, long epoch) {
+    int at = 0;
+    while (steps.get(at).epoch() != epoch || !(steps.get(at).step() instanceof Deliver)) {
+      at++;
+    }
+    return at;
+  }
+
+  private static int last(List<InEpoch> steps, Predicate<InEpoch> which) {
+    int at = steps.size() - 1;
+    while (!which.test(steps.get(at))) {
+      at--;
+    }
+    return at;
   }
 }

@@ -57,18 +57,16 @@ public record CostModel(
       return Math.ceilDiv(end, page) * page - extent.offset() / page * page;
     }
 
-    /** What a node that has its requests under way gets. */
+    /**
+     * What a node gets that has its requests under way: as much as it can take, and no more than
+     * its part of what all nodes get that read.
+     */
     double rate(long bytes, int requestsAtOnce, double readers) {
       double size = Math.max(1, bytes);
       double one = size / (latency + size / stream.at(readers));
       double alone =
           Math.min(rate, Math.min(requests * size, Math.min(depth, requestsAtOnce) * one));
-      return Math.min(alone, Math.min(total.at(readers), totalRequests * size));
-    }
-
-    /** What all nodes together get. */
-    double totalRate(long bytes, double readers) {
-      return Math.min(total.at(readers), totalRequests * Math.max(1, bytes));
+      return Math.min(alone, Math.min(total.at(readers), totalRequests * size) / readers);
     }
 
     /** How long one request takes on storage that does nothing else. */

@@ -10,13 +10,15 @@ import org.gristway.simulator.CostModel.Storage;
  */
 final class Machines {
 
+  /** In place of a number of reads: before all others that wait. */
+  static final int NOW = 0;
+
   private final CostModel cost;
   private final int ranksPerNode;
   private final Pipe[] readers; // by rank: its part of what a node may read
   private final Pipe[] disks; // by node
   private final Pipe[] out; // by node
   private final Pipe[] in; // by node
-  private final Pipe shared = new Pipe();
   private final Pipe bisection = new Pipe();
   private final boolean[] reads; // by node: in the step at hand
   private double reading;
@@ -58,16 +60,20 @@ final class Machines {
     Arrays.fill(reads, false);
   }
 
-  /** When a rank has read so many bytes from the store, of which it keeps so many reads going. */
+  /**
+   * When a rank has read so many bytes from the store.
+   *
+   * @param atOnce reads that the rank keeps going, or {@link #NOW}
+   */
   double read(double now, int rank, long bytes, int atOnce) {
     storageBytes += bytes;
     reads[rank / ranksPerNode] = true;
     Storage storage = cost.storage();
-    double own = ranksPerNode * bytes / storage.rate(bytes, atOnce * ranksPerNode, reading);
+    double own =
+        ranksPerNode * bytes / storage.rate(bytes, Math.max(1, atOnce) * ranksPerNode, reading);
     double first = now + storage.alone(bytes, reading);
-    double node = readers[rank].pass(now, own);
-    double all = shared.pass(now, since, bytes / storage.totalRate(bytes, reading));
-    return Math.max(first, Math.max(node, all));
+    double inTurn = readers[rank].pass(now, own);
+    return atOnce == NOW ? first : Math.max(first, inTurn);
   }
 
   /** When a rank has got so many bytes from the memory or the disk of a node. */

@@ -97,11 +97,11 @@ final class RankClock {
   }
 
   private void load(PlanStep.Load load) {
-    double done = machines.read(now, rank, cost.storage().covering(load.extent()), atOnce);
+    long bytes = cost.storage().covering(load.extent());
     if (load.frame() == PlanStep.IN_BATCH) {
-      straight = done;
+      straight = machines.read(now, rank, bytes, Machines.NOW);
     } else {
-      hold(load.frame(), done);
+      hold(load.frame(), machines.read(now, rank, bytes, atOnce));
     }
   }
 

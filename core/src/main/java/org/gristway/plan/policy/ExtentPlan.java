@@ -48,13 +48,16 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     }
   }
 
-  /** Frames of a lane: as many as the memory has, but no more than could ever hold something. */
+  /**
+   * Frames of a lane: as many as the memory has, but no more than could ever hold something of an
+   * epoch and the next.
+   */
   @Override
   public int laneFrames() {
     // Of the whole dataset, so that it is the same in every epoch and segment of a run.
     int ranks = inputs.world().ranks();
     long samples = Math.ceilDiv(inputs.layout().sampleCount(), ranks);
-    long useful = Math.min(inputs.cuts().count(), samples + inputs.settings().batchSize()) + 1;
+    long useful = 2 * Math.min(inputs.cuts().count(), samples + inputs.settings().batchSize()) + 1;
     long possible = Integer.MAX_VALUE / inputs.world().mostRanks();
     return (int) Math.min(inputs.settings().frames(), Math.min(useful, possible));
   }
