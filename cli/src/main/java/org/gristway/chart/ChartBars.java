@@ -1,9 +1,9 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.List;
 
 /** Named bars, one below the other, each with its value behind it. */
-final class ChartBars {
+public final class ChartBars {
 
   /**
    * A bar.
@@ -11,7 +11,7 @@ final class ChartBars {
    * @param value at least 0
    * @param text the value with its unit
    */
-  record Bar(String name, ChartColor color, double value, String text) {}
+  public record Bar(String name, ChartColor color, double value, String text) {}
 
   private static final int WIDTH = 480;
   private static final int ROW = 48;
@@ -25,7 +25,7 @@ final class ChartBars {
    * @param label what is measured
    * @param longest the value of a bar that takes all the room
    */
-  static String svg(String label, double longest, List<Bar> bars) {
+  public static String svg(String label, double longest, List<Bar> bars) {
     StringBuilder description = new StringBuilder(label).append(':');
     double room = WIDTH;
     for (Bar bar : bars) {

@@ -1,4 +1,4 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.List;
 
@@ -6,7 +6,7 @@ import java.util.List;
  * A page of HTML that needs nothing else: no script, no font, no picture from elsewhere. It can be
  * read on a phone, and by day and by night. All text is escaped.
  */
-final class ReportPage {
+public final class ReportPage {
 
   private static final String STYLE =
       """
@@ -45,7 +45,7 @@ final class ReportPage {
 
   private final StringBuilder html = new StringBuilder();
 
-  ReportPage(String title) {
+  public ReportPage(String title) {
     StringBuilder light = new StringBuilder();
     StringBuilder dark = new StringBuilder();
     for (ChartColor color : ChartColor.values()) {
@@ -61,16 +61,16 @@ final class ReportPage {
   }
 
   /** What the page comes to, in a sentence. */
-  ReportPage lead(String text) {
+  public ReportPage lead(String text) {
     html.append("<p class=\"lead\">").append(escape(text)).append("</p>\n");
     return this;
   }
 
-  ReportPage heading(String text) {
+  public ReportPage heading(String text) {
     return element("h2", text);
   }
 
-  ReportPage text(String text) {
+  public ReportPage text(String text) {
     return element("p", text);
   }
 
@@ -81,15 +81,15 @@ final class ReportPage {
   }
 
   /** A picture and what it shows. */
-  record Figure(String svg, String caption) {}
+  public record Figure(String svg, String caption) {}
 
   /** Pictures beside each other, two where there is room. */
-  ReportPage pair(Figure... figures) {
+  public ReportPage pair(Figure... figures) {
     return figures("pair", figures);
   }
 
   /** Pictures beside each other, three where there is room. */
-  ReportPage three(Figure... figures) {
+  public ReportPage three(Figure... figures) {
     return figures("three", figures);
   }
 
@@ -105,12 +105,12 @@ final class ReportPage {
   }
 
   /** A table of numbers; the first cell of a row names it. */
-  ReportPage table(List<String> head, List<List<String>> rows) {
+  public ReportPage table(List<String> head, List<List<String>> rows) {
     return table("", head, rows);
   }
 
   /** A table whose last column is of words. */
-  ReportPage wordTable(List<String> head, List<List<String>> rows) {
+  public ReportPage wordTable(List<String> head, List<List<String>> rows) {
     return table(" class=\"words\"", head, rows);
   }
 
@@ -136,7 +136,7 @@ final class ReportPage {
     return this;
   }
 
-  ReportPage list(List<String> items) {
+  public ReportPage list(List<String> items) {
     html.append("<ul>\n");
     for (String item : items) {
       element("li", item);
@@ -146,7 +146,7 @@ final class ReportPage {
   }
 
   /** Lines for a shell. */
-  ReportPage commands(List<String> lines) {
+  public ReportPage commands(List<String> lines) {
     return element("pre", String.join("\n", lines));
   }
 
@@ -155,7 +155,7 @@ final class ReportPage {
   }
 
   /** The page. */
-  String html() {
+  public String html() {
     return html + "</body>\n</html>\n";
   }
 }

@@ -1,7 +1,8 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.StringReader;
 import java.util.List;
@@ -177,5 +178,21 @@ class ChartTest {
     assertThat(ChartAxis.upTo("", 50).high()).isEqualTo(50);
     assertThat(ChartAxis.upTo("", 0).high()).isEqualTo(1);
     assertThatThrownBy(() -> new ChartAxis("", 1, 1)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void an_axis_of_powers_gives_equal_ratios_equal_lengths() {
+    ChartAxis nodes = ChartAxis.ofPowers("", 4, 1, 1_024);
+    assertThat(nodes.ticks()).containsExactly(1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0);
+    assertThat(nodes.text(1_024)).isEqualTo("1,024");
+    assertThat(nodes.part(4)).isEqualTo(0.2, within(1e-12));
+    assertThat(nodes.part(0)).isZero();
+    ChartAxis seconds = ChartAxis.ofPowers("", 10, 0.03, 7);
+    assertThat(seconds.low()).isEqualTo(0.01, within(1e-12));
+    assertThat(seconds.high()).isEqualTo(10);
+    assertThat(seconds.text(seconds.ticks().getFirst())).isEqualTo("0.01");
+    assertThat(ChartAxis.ofPowers("", 10, 10, 10).high()).isEqualTo(100);
+    assertThatThrownBy(() -> new ChartAxis("", 0, 1, 10))
+        .isInstanceOf(IllegalArgumentException.class);
   }
 }

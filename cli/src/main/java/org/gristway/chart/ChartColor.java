@@ -1,4 +1,4 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.Locale;
 
@@ -6,7 +6,7 @@ import java.util.Locale;
  * The colours of charts, told apart by colour-blind readers too (after Okabe and Ito), each in a
  * shade for light pages and one for dark ones. A page names them in its style sheet.
  */
-enum ChartColor {
+public enum ChartColor {
   BLUE("#0072b2", "#56b4e9"),
   ORANGE("#d98200", "#f0a830"),
   PURPLE("#b0508a", "#e08cbd"),

@@ -1,4 +1,4 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.List;
 
@@ -6,17 +6,17 @@ import java.util.List;
  * Strips of thin columns, each divided from top to bottom by shares that add up to one: how a mix
  * changes from left to right.
  */
-final class ChartStrips {
+public final class ChartStrips {
 
   /**
    * A strip.
    *
    * @param shares of each column, by part
    */
-  record Strip(String name, double[][] shares) {}
+  public record Strip(String name, double[][] shares) {}
 
   /** What the columns are divided into. */
-  record Part(String name, ChartColor color) {}
+  public record Part(String name, ChartColor color) {}
 
   private static final int WIDTH = 480;
   private static final int STRIP = 52;
@@ -32,7 +32,8 @@ final class ChartStrips {
    * @param label what is divided
    * @param first what the first column is called, and {@code last} the last
    */
-  static String svg(String label, String first, String last, List<Part> parts, List<Strip> strips) {
+  public static String svg(
+      String label, String first, String last, List<Part> parts, List<Strip> strips) {
     int height = TOP + ROW * strips.size() + BELOW;
     ChartSvg svg = new ChartSvg(WIDTH, height, label);
     svg.text(0, 14, ChartSvg.Anchor.START, "label", label);

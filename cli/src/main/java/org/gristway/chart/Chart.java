@@ -1,4 +1,4 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +16,7 @@ import java.util.List;
  *    label of x
  * </pre>
  */
-final class Chart {
+public final class Chart {
 
   /** Where the plot is, in pixels. */
   record Plot(double left, double top, double right, double bottom) {}
@@ -51,7 +51,7 @@ final class Chart {
   /**
    * @param description what can be seen, for those who cannot
    */
-  Chart(int width, int height, String description, ChartAxis x, ChartAxis y) {
+  public Chart(int width, int height, String description, ChartAxis x, ChartAxis y) {
     this.width = width;
     this.height = height;
     this.description = description;
@@ -60,13 +60,13 @@ final class Chart {
   }
 
   /** Leaves out the numbers of the y axis, for rows that have none. */
-  Chart withoutNumbersOfY() {
+  public Chart withoutNumbersOfY() {
     withoutTicks = true;
     return this;
   }
 
   /** A line through points; {@code dashes} such as "6 3", or empty for a whole one. */
-  Chart line(String name, ChartColor color, String dashes, double[] xs, double[] ys) {
+  public Chart line(String name, ChartColor color, String dashes, double[] xs, double[] ys) {
     legend.add(new Entry(name, color, Mark.LINE, dashes));
     paintings.add(
         (plot, svg) -> {
@@ -80,12 +80,12 @@ final class Chart {
   }
 
   /** A value of y that holds for all of x. */
-  Chart level(String name, ChartColor color, double value) {
+  public Chart level(String name, ChartColor color, double value) {
     return line(name, color, "2 3", new double[] {x.low(), x.high()}, new double[] {value, value});
   }
 
   /** A dot for each point, without an entry in the legend. */
-  Chart dots(ChartColor color, double[] xs, double[] ys) {
+  public Chart dots(ChartColor color, double[] xs, double[] ys) {
     paintings.add(
         (plot, svg) -> {
           StringBuilder path = new StringBuilder();
@@ -98,7 +98,8 @@ final class Chart {
   }
 
   /** Columns that stand on the x axis, each around its x. */
-  Chart columns(String name, ChartColor color, double columnWidth, double[] xs, double[] ys) {
+  public Chart columns(
+      String name, ChartColor color, double columnWidth, double[] xs, double[] ys) {
     legend.add(new Entry(name, color, Mark.BOX, ""));
     paintings.add(
         (plot, svg) -> {
@@ -156,7 +157,7 @@ final class Chart {
   }
 
   /** The picture. */
-  String svg() {
+  public String svg() {
     ChartSvg svg = new ChartSvg(width, height, description);
     Plot plot = plot();
     svg.text(0, 14, ChartSvg.Anchor.START, "label", y.label());

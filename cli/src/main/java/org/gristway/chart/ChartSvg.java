@@ -1,4 +1,4 @@
-package org.gristway.cli;
+package org.gristway.chart;
 
 import java.util.Locale;
 
