@@ -32,6 +32,8 @@ _FLAGS = (
     "-Xss512k",
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
+    # Tables outside the heap grow with the dataset, not with the heap.
+    "-XX:MaxDirectMemorySize=64g",
     "--enable-native-access=ALL-UNNAMED",
     "-Dstdout.encoding=UTF-8",
     "-Dstderr.encoding=UTF-8",

@@ -1,13 +1,9 @@
 package org.gristway.cli;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.gristway.Failure;
 import org.gristway.chart.Chart;
 import org.gristway.chart.ChartAxis;
 import org.gristway.chart.ChartBars;
@@ -110,16 +106,8 @@ final class DemoReport {
         seconds(redirect.stallNanosUntil((int) snapshot.sampleCount() / 20)));
   }
 
-  /** Writes the page. */
-  void write(Path file) {
-    try {
-      Files.writeString(file, html());
-    } catch (IOException failed) {
-      throw Failure.io("write " + file, failed);
-    }
-  }
-
-  String html() {
+  /** The page. */
+  ReportPage page() {
     ReportPage page = new ReportPage("Gristway demo: feeding a trainer from cold storage");
     page.lead(conclusion());
     addSpeed(page);
@@ -128,7 +116,7 @@ final class DemoReport {
     addLabels(page);
     addWhatWasRun(page);
     addWhenNot(page);
-    return page.html();
+    return page;
   }
 
   private void addSpeed(ReportPage page) {

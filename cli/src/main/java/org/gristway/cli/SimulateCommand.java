@@ -13,7 +13,7 @@ import org.gristway.simulator.Described;
 import org.gristway.simulator.Scenario;
 import org.gristway.simulator.Scenarios;
 import org.gristway.simulator.Simulated;
-import org.gristway.simulator.Simulation;
+import org.gristway.simulator.Study;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -51,8 +51,11 @@ final class SimulateCommand implements CliCommand {
   @Option(
       names = "--nodes",
       paramLabel = "COUNT",
-      description = "Machines, in place of the scenario's.")
-  private @Nullable Integer nodes;
+      split = ",",
+      description =
+          "Machines, in place of the scenario's; several counts (1,4,16) are set beside each"
+              + " other.")
+  private List<Integer> nodes = new ArrayList<>();
 
   @Option(
       names = "--policy",
@@ -66,6 +69,14 @@ final class SimulateCommand implements CliCommand {
   @Option(names = "--json", description = "Print the result as one JSON object.")
   private boolean asJson;
 
+  @Option(
+      names = "--html",
+      paramLabel = "FILE",
+      description =
+          "Draw a page: time against nodes, stall against memory, and what one node does over the"
+              + " run. Takes about ten times as long.")
+  private @Nullable Path html;
+
   SimulateCommand(Console console) {
     this.console = console;
   }
@@ -78,9 +89,6 @@ final class SimulateCommand implements CliCommand {
       return DONE;
     }
     Scenario asked = Scenario.parse(text, scenario);
-    if (nodes != null) {
-      asked = asked.withNodes(nodes);
-    }
     if (!policies.isEmpty()) {
       asked = asked.withPolicies(policies);
     }
@@ -115,12 +123,20 @@ final class SimulateCommand implements CliCommand {
   }
 
   private void show(Scenario asked, SampleLayout layout) throws IOException {
-    List<Simulated> results = new Simulation(asked, layout, console.progress()).run();
+    List<Scenario> counts =
+        nodes.isEmpty() ? List.of(asked) : nodes.stream().map(asked::withNodes).toList();
+    List<List<Simulated>> results = new Study(counts, layout).run(console.progress());
+    SimulatedOutput output = new SimulatedOutput(counts, results);
+    if (html != null) {
+      SimulatedPage.of(counts.getLast(), layout, results.getLast(), console.progress())
+          .page()
+          .write(html);
+    }
     console.endProgress();
     if (asJson) {
-      SimulatedOutput.writeJson(asked, results, console.out());
+      output.writeJson(console.out());
     } else {
-      SimulatedOutput.print(asked, results, console);
+      output.print(console);
     }
   }
 }

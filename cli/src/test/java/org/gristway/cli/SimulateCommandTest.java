@@ -1,11 +1,13 @@
 package org.gristway.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,7 +30,9 @@ class SimulateCommandTest {
   @Test
   void every_policy_of_a_scenario_has_its_result() {
     JsonNode json = json("simulate", "--scenario", "nopfs-1", "--json");
-    assertThat(json.propertyNames()).containsExactly("scenario", "nodes", "policies");
+    assertThat(json.propertyNames()).containsExactly("scenario", "nodes", "policies", "formula");
+    assertThat(json.get("formula").propertyNames())
+        .containsExactly("plain", "randomOwner", "localityAware");
     assertThat(json.get("scenario").asString()).isEqualTo("nopfs-1");
     assertThat(json.get("nodes").asInt()).isEqualTo(4);
     for (JsonNode policy : json.get("policies")) {
@@ -40,12 +44,69 @@ class SimulateCommandTest {
               "storageBytes",
               "networkBytes",
               "peakResidentBytes",
-              "epochSeconds");
+              "epochSeconds",
+              "perNode",
+              "firstNode");
       assertThat(policy.get("seconds").asDouble()).isPositive();
       assertThat(policy.get("epochSeconds")).hasSize(10);
+      JsonNode storage = policy.get("perNode").get("storageBytes");
+      assertThat(storage.get("mean").asDouble() * 4)
+          .isCloseTo(policy.get("storageBytes").asDouble(), within(8.0));
+      assertThat(policy.get("firstNode").size()).isBetween(200, 512);
     }
     assertThat(json.get("policies").valueStream().map(each -> each.get("name").asString()))
         .contains("perfect", "sample-order", "clairvoyant", "locality", "lbann-dynamic");
+  }
+
+  @Test
+  void several_numbers_of_nodes_stand_beside_each_other() {
+    JsonNode runs =
+        json(
+                "simulate",
+                "--scenario",
+                "nopfs-1",
+                "--nodes",
+                "1,2,4",
+                "--policy",
+                "perfect",
+                "--json")
+            .get("runs");
+    assertThat(runs.valueStream().map(run -> run.get("nodes").asInt())).containsExactly(1, 2, 4);
+    JsonNode alone =
+        json("simulate", "--scenario", "nopfs-1", "--nodes", 2, "--policy", "perfect", "--json");
+    assertThat(runs.get(1).get("policies")).isEqualTo(alone.get("policies"));
+    List<String> lines =
+        Cli.run("simulate", "--scenario", "nopfs-1", "--nodes", "1,4", "--policy", "perfect")
+            .isDone()
+            .outText()
+            .lines()
+            .toList();
+    assertThat(lines.stream().filter(line -> line.startsWith("perfect"))).hasSize(2);
+  }
+
+  @Test
+  void a_page_shows_time_against_nodes_stall_against_memory_and_one_node() throws Exception {
+    Path page = folder.resolve("page.html");
+    Cli.run("simulate", "--scenario", "nopfs-1", "--html", page).isDone();
+    String html = Files.readString(page);
+    assertThat(html).contains("seconds of the last epoch", "waited for data, %", "Memory in use");
+    assertThat(html).contains(">sample-order<", ">clairvoyant<", ">lbann-dynamic<");
+    assertThat(html).doesNotContain("http", "<script", "NaN", "Infinity");
+    assertThat(Pattern.compile("<svg ").matcher(html).results()).hasSize(6);
+    Cli.run("simulate", "--scenario", "nopfs-1", "--policy", "perfect", "--html", page).isDone();
+    assertThat(Files.readString(page)).doesNotContain(">sample-order<", "waited for data, %");
+    Cli.run("simulate", "--scenario", "nopfs-3", "--policy", "lbann-dynamic", "--html", page)
+        .isDone();
+    assertThat(Files.readString(page)).contains("does not fit").doesNotContain("<svg");
+  }
+
+  @Test
+  void a_page_that_cannot_be_written_is_said_in_one_line() {
+    Path page = folder.resolve("no-such-folder").resolve("page.html");
+    assertThat(
+            Cli.run("simulate", "--scenario", "nopfs-1", "--policy", "perfect", "--html", page)
+                .complaint(3))
+        .contains("no-such-folder");
   }
 
   @Test
@@ -101,6 +162,7 @@ class SimulateCommandTest {
       quoteCharacter = '"',
       value = {
         "nodes: 4           | nodes: 0            | nodes must be 1 or more, not 0",
+        "nodes: 4           | simulated: 0        | simulated must be 1 or more, not 0",
         "nodes: 4           | nodes: 20000        | 20000 ranks cannot share 10000 samples",
         "storage.depth: 2   | storage.depth: 0    | storage.depth must be more than 0",
         "disk-rate: 86MB    | disk-rate: 0        | disk-rate must be more than 0, not 0",

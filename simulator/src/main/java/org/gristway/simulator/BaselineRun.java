@@ -24,10 +24,14 @@ final class BaselineRun {
   private final Baseline baseline;
   private final Progress progress;
   private final CostModel cost;
+  private final CostModel.Shared storage; // by all nodes
+  private final double secondsPerByteKept;
+  private final NodeSample sample;
   private final Machines machines;
   private final Training training;
   private final Pipe[] threads; // by rank: those that fetch what is kept
   private final double[] prepared;
+  private final Recording recording;
   private final long datasetBytes;
   private final double cachedPart; // of the dataset, in all memories
   private double begun; // when training does
@@ -44,11 +48,17 @@ final class BaselineRun {
     this.tried = tried;
     this.baseline = baseline;
     this.cost = scenario.cost();
-    this.machines = new Machines(cost, scenario.nodes(), scenario.ranksPerNode());
-    this.training = new Training(scenario, tried.ahead());
-    this.threads = new Pipe[scenario.ranks()];
+    this.storage = cost.storage().by(scenario.nodes());
+    this.secondsPerByteKept =
+        cost.secondsPerByteKept(
+            Math.round(scenario.dataset().mean()), scenario.nodes(), scenario.ranksPerNode());
+    this.sample = new NodeSample(scenario);
+    this.machines = new Machines(scenario, sample);
+    this.training = new Training(scenario, sample, tried.ahead());
+    this.threads = new Pipe[sample.ranks().length];
     Arrays.setAll(threads, _ -> new Pipe());
-    this.prepared = new double[scenario.ranks()];
+    this.prepared = new double[sample.ranks().length];
+    this.recording = new Recording(scenario, sample);
     long sum = 0;
     for (long sample = 0; sample < layout.sampleCount(); sample++) {
       sum += layout.length(sample);
@@ -78,15 +88,16 @@ final class BaselineRun {
       Requests requests = inputs.requests(epoch);
       for (long step = 0; step < shares.steps(); step++) {
         machines.beginStep(Math.max(begun, training.earliest()));
-        for (int rank = 0; rank < scenario.ranks(); rank++) {
-          training.took(rank, build(rank, step, epoch, shares, requests));
+        for (int i = 0; i < threads.length; i++) {
+          training.took(i, build(i, step, epoch, shares, requests));
         }
         training.step();
+        recording.add(training, machines, residentBytes());
         progress.advance((long) scenario.ranks() * scenario.batchSize());
       }
       training.endEpoch();
     }
-    return training.outcome(tried.name(), machines, residentBytes());
+    return recording.outcome(tried.name(), training, machines, residentBytes());
   }
 
   private long residentBytes() {
@@ -100,22 +111,24 @@ final class BaselineRun {
       return;
     }
     double bytes = cachedPart * datasetBytes / scenario.ranks();
-    double seconds = bytes * secondsPerByteKept();
+    double seconds = bytes * secondsPerByteKept;
     if (baseline.before == Baseline.Before.FILL_MEMORY_ONE_BY_ONE) {
       seconds *= cost.storage().depth();
     }
-    machines.storageBytes += (long) (cachedPart * datasetBytes);
+    for (int rank = 0; rank < scenario.ranks(); rank++) {
+      machines.countRead(rank, (long) bytes);
+    }
     begun = seconds;
   }
 
-  private double secondsPerByteKept() {
-    long bytes = Math.round(scenario.dataset().mean());
-    return cost.secondsPerByteKept(bytes, scenario.nodes(), scenario.ranksPerNode());
-  }
-
-  private RankClock.Built build(int rank, long step, long epoch, Shares shares, Requests requests) {
+  /**
+   * @param index of a rank in the sample
+   */
+  private RankClock.Built build(
+      int index, long step, long epoch, Shares shares, Requests requests) {
+    int rank = sample.ranks()[index];
     long first = shares.firstRequest(rank, step);
-    double issued = Math.max(begun, training.room(rank));
+    double issued = Math.max(begun, training.room(index));
     double done = issued;
     double demanded = 0;
     long bytes = 0;
@@ -129,24 +142,24 @@ final class BaselineRun {
             done = Math.max(done, machines.read(issued, rank, length, cost.storage().depth()));
         case FROM_STORE_ONCE -> {
           if (epoch == 0) {
-            machines.storageBytes += length;
-            done = threads[rank].pass(issued, length * secondsPerByteKept());
+            machines.countRead(rank, length);
+            done = threads[index].pass(issued, length * secondsPerByteKept);
           }
         }
         case REST_ON_DEMAND -> {
           if (!isCached(sample)) {
-            machines.storageBytes += length;
-            demanded += cost.storage().alone(length, scenario.nodes());
+            machines.countRead(rank, length);
+            demanded += storage.alone(length);
             demanded += length / cost.work().preparationRate();
           }
         }
       }
     }
     if (demanded > 0) {
-      done = Math.max(begun, training.end(rank)) + demanded;
+      done = Math.max(begun, training.end(index)) + demanded;
     }
-    prepared[rank] = Math.max(prepared[rank], done) + prepare(epoch, bytes);
-    return new RankClock.Built(prepared[rank], bytes);
+    prepared[index] = Math.max(prepared[index], done) + prepare(epoch, bytes);
+    return new RankClock.Built(prepared[index], bytes);
   }
 
   /** Preparing goes on beside all else, unless it has been counted with the fetching. */

@@ -57,21 +57,36 @@ public record CostModel(
       return Math.ceilDiv(end, page) * page - extent.offset() / page * page;
     }
 
+    /** What it gives while so many nodes read. */
+    Shared by(double readers) {
+      return new Shared(this, readers, stream.at(readers), total.at(readers));
+    }
+  }
+
+  /**
+   * Storage while some nodes read.
+   *
+   * @param readers nodes
+   * @param stream the rate of one request at a time
+   * @param total the rate of all nodes together
+   */
+  record Shared(Storage storage, double readers, double stream, double total) {
+
     /**
      * What a node gets that has its requests under way: as much as it can take, and no more than
      * its part of what all nodes get that read.
      */
-    double rate(long bytes, int requestsAtOnce, double readers) {
+    double rate(long bytes, int requestsAtOnce) {
       double size = Math.max(1, bytes);
-      double one = size / (latency + size / stream.at(readers));
-      double alone =
-          Math.min(rate, Math.min(requests * size, Math.min(depth, requestsAtOnce) * one));
-      return Math.min(alone, Math.min(total.at(readers), totalRequests * size) / readers);
+      double one = size / (storage.latency + size / stream);
+      double own = Math.min(storage.rate, storage.requests * size);
+      double alone = Math.min(own, Math.min(storage.depth, requestsAtOnce) * one);
+      return Math.min(alone, Math.min(total, storage.totalRequests * size) / readers);
     }
 
     /** How long one request takes on storage that does nothing else. */
-    double alone(long bytes, double readers) {
-      return latency + bytes / Math.min(rate, stream.at(readers));
+    double alone(long bytes) {
+      return storage.latency + bytes / Math.min(storage.rate, stream);
     }
   }
 
@@ -119,7 +134,7 @@ public record CostModel(
    * it reads the next, and there are as many threads as reads go on at once.
    */
   double secondsPerByteKept(long sampleBytes, int nodes, int ranksPerNode) {
-    double rate = storage.rate(sampleBytes, storage.depth(), nodes);
+    double rate = storage.by(nodes).rate(sampleBytes, storage.depth());
     return ranksPerNode / rate + 1 / work.preparationRate();
   }
 

@@ -65,7 +65,7 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
       end += length(seed, sample);
       ends.setAtIndex(ValueLayout.JAVA_LONG, sample, end);
     }
-    return new Layout(this, seed, ends);
+    return new Layout(this, seed, Math.max(1, (long) (CHUNK_BYTES / mean)), ends);
   }
 
   private long length(long seed, long sample) {
@@ -91,12 +91,8 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
   }
 
   /** Chunks begin where one more sample would be too many bytes; here, at equal numbers of them. */
-  private record Layout(Described described, long seed, MemorySegment ends)
+  private record Layout(Described described, long seed, long perChunk, MemorySegment ends)
       implements SampleLayout {
-
-    private long perChunk() {
-      return Math.max(1, (long) (CHUNK_BYTES / described.mean));
-    }
 
     @Override
     public String id() {
@@ -110,12 +106,12 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
 
     @Override
     public int chunkCount() {
-      return Math.toIntExact(Math.ceilDiv(described.samples, perChunk()));
+      return Math.toIntExact(Math.ceilDiv(described.samples, perChunk));
     }
 
     @Override
     public long firstSample(int chunk) {
-      return Math.min(described.samples, chunk * perChunk());
+      return Math.min(described.samples, chunk * perChunk);
     }
 
     private long start(long sample) {
@@ -124,7 +120,7 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
 
     @Override
     public Extent location(long sample) {
-      int chunk = (int) (sample / perChunk());
+      int chunk = (int) (sample / perChunk);
       return new Extent(chunk, start(sample) - start(firstSample(chunk)), length(sample));
     }
 

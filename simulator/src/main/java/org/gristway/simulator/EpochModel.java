@@ -13,6 +13,14 @@ package org.gristway.simulator;
 public record EpochModel(
     double datasetBytes, int ranks, int batchSize, double cachedShare, CostModel cost) {
 
+  /** Of a scenario with one rank on each node: all that nodes can keep is kept. */
+  public static EpochModel of(Scenario scenario) {
+    double bytes = scenario.dataset().samples() * scenario.dataset().mean();
+    double kept = (double) scenario.nodes() * (scenario.memory() + scenario.disk());
+    return new EpochModel(
+        bytes, scenario.nodes(), scenario.batchSize(), Math.min(1, kept / bytes), scenario.cost());
+  }
+
   /** Training alone. */
   public double compute() {
     return datasetBytes / ranks / cost.work().computeRate();

@@ -2,7 +2,6 @@ package org.gristway.simulator;
 
 import java.util.Arrays;
 import org.gristway.simulator.CostModel.Network;
-import org.gristway.simulator.CostModel.Storage;
 
 /**
  * The machines of a run, as far as their ranks get in each other's way: the store, the network and
@@ -15,28 +14,32 @@ final class Machines {
 
   private final CostModel cost;
   private final int ranksPerNode;
+  private final double scale; // nodes that each stands for
   private final Pipe[] readers; // by rank: its part of what a node may read
   private final Pipe[] disks; // by node
   private final Pipe[] out; // by node
   private final Pipe[] in; // by node
   private final Pipe bisection = new Pipe();
   private final boolean[] reads; // by node: in the step at hand
-  private double reading;
+  private CostModel.Shared storage; // by the nodes that read in the step at hand
   private double since; // when the first rank could begin with the step at hand
 
-  long storageBytes;
-  long networkBytes;
-  long diskBytes;
+  private final long[] storageBytes; // by node: read from the store
+  private final long[] networkBytes; // by node: received from others
 
-  Machines(CostModel cost, int nodes, int ranksPerNode) {
-    this.cost = cost;
-    this.ranksPerNode = ranksPerNode;
+  Machines(Scenario scenario, NodeSample sample) {
+    int nodes = scenario.nodes();
+    this.cost = scenario.cost();
+    this.ranksPerNode = scenario.ranksPerNode();
+    this.scale = sample.scale();
     this.readers = pipes(nodes * ranksPerNode);
     this.disks = pipes(nodes);
     this.out = pipes(nodes);
     this.in = pipes(nodes);
     this.reads = new boolean[nodes];
-    this.reading = nodes;
+    this.storage = cost.storage().by(nodes);
+    this.storageBytes = new long[nodes];
+    this.networkBytes = new long[nodes];
   }
 
   private static Pipe[] pipes(int count) {
@@ -56,7 +59,9 @@ final class Machines {
     for (boolean each : reads) {
       count += each ? 1 : 0;
     }
-    reading = count > 0 ? count : reading;
+    if (count > 0 && storage.readers() != scale * count) {
+      storage = cost.storage().by(scale * count);
+    }
     Arrays.fill(reads, false);
   }
 
@@ -66,31 +71,47 @@ final class Machines {
    * @param atOnce reads that the rank keeps going, or {@link #NOW}
    */
   double read(double now, int rank, long bytes, int atOnce) {
-    storageBytes += bytes;
+    countRead(rank, bytes);
     reads[rank / ranksPerNode] = true;
-    Storage storage = cost.storage();
-    double own =
-        ranksPerNode * bytes / storage.rate(bytes, Math.max(1, atOnce) * ranksPerNode, reading);
-    double first = now + storage.alone(bytes, reading);
+    double rate = storage.rate(bytes, Math.max(1, atOnce) * ranksPerNode);
+    double own = ranksPerNode * bytes / rate;
+    double first = now + storage.alone(bytes);
     double inTurn = readers[rank].pass(now, own);
     return atOnce == NOW ? first : Math.max(first, inTurn);
+  }
+
+  /** Counts what a rank has read from the store in a time that is found in another way. */
+  void countRead(int rank, long bytes) {
+    storageBytes[rank / ranksPerNode] += bytes;
+  }
+
+  /** By node: bytes read from the store so far. */
+  long[] storageBytes() {
+    return storageBytes;
+  }
+
+  /** By node: bytes received from other nodes so far. */
+  long[] networkBytes() {
+    return networkBytes;
   }
 
   /** When a rank has got so many bytes from the memory or the disk of a node. */
   double fetch(double now, int toNode, int fromNode, boolean fromDisk, long bytes) {
     double there = now;
+    boolean near = fromNode == toNode;
+    // What others ask a node for that are not simulated, is asked of it by those that are.
+    double asked = near ? bytes : scale * bytes;
     if (fromDisk) {
-      diskBytes += bytes;
-      there = disks[fromNode].pass(now, since, bytes / cost.diskRate());
+      there = disks[fromNode].pass(now, since, asked / cost.diskRate());
     }
-    if (fromNode == toNode) {
+    if (near) {
       return there;
     }
-    networkBytes += bytes;
+    networkBytes[toNode] += bytes;
     Network network = cost.network();
-    double sent = out[fromNode].pass(there, since, bytes / network.rate());
+    double sent = out[fromNode].pass(there, since, asked / network.rate());
     double received = in[toNode].pass(there, since, bytes / network.rate());
-    double crossed = bisection.pass(there, since, bytes / network.bisection());
+    double crossed = bisection.pass(there, since, asked / network.bisection());
     return network.latency() + Math.max(crossed, Math.max(sent, received));
   }
 

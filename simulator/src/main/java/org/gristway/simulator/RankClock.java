@@ -49,6 +49,11 @@ final class RankClock {
     this.now = start;
   }
 
+  /** Bytes of memory that it holds now. */
+  long residentBytes() {
+    return resident + kept;
+  }
+
   /** What a batch is: when it can be trained on, and how many bytes it has. */
   record Built(double ready, long bytes) {}
 

@@ -16,6 +16,7 @@ import org.gristway.simulator.CostModel.Work;
  * is a text that can be printed, changed and read again: lines of "key: value" and comments.
  *
  * @param about what it is, in the comments at its head
+ * @param simulated nodes that are simulated at most: where there are more, they stand for all
  * @param memory of each node, for frames and caches
  * @param disk of each node, for caches
  * @param ahead batches that are built before they are trained on; 0: none is built in time
@@ -29,6 +30,7 @@ public record Scenario(
     int batchSize,
     int nodes,
     int ranksPerNode,
+    int simulated,
     long memory,
     long disk,
     long extentBytes,
@@ -47,13 +49,11 @@ public record Scenario(
   public record Tried(String name, long memory, int ahead, boolean preload) {}
 
   public Scenario {
-    for (Map.Entry<String, Integer> each :
-        Map.of("epochs", epochs, "batch", batchSize, "nodes", nodes, "ranks", ranksPerNode)
-            .entrySet()) {
-      if (each.getValue() < 1) {
-        throw Failure.wrongCall("%s must be 1 or more, not %d", each.getKey(), each.getValue());
-      }
-    }
+    atLeastOne("epochs", epochs);
+    atLeastOne("batch", batchSize);
+    atLeastOne("nodes", nodes);
+    atLeastOne("ranks-per-node", ranksPerNode);
+    atLeastOne("simulated", simulated);
     if ((long) nodes * ranksPerNode > dataset.samples()) {
       throw Failure.wrongCall(
           "%d ranks cannot share %d samples", (long) nodes * ranksPerNode, dataset.samples());
@@ -69,6 +69,12 @@ public record Scenario(
     policies = List.copyOf(policies);
   }
 
+  private static void atLeastOne(String key, int value) {
+    if (value < 1) {
+      throw Failure.wrongCall("%s must be 1 or more, not %d", key, value);
+    }
+  }
+
   public int ranks() {
     return nodes * ranksPerNode;
   }
@@ -81,6 +87,16 @@ public record Scenario(
   /** The same on another number of machines. */
   public Scenario withNodes(int other) {
     return with(dataset, other, policies);
+  }
+
+  /** The same with so many times the memory, of every policy. */
+  public Scenario withMemoryTimes(double factor) {
+    List<Tried> other = new ArrayList<>();
+    for (Tried tried : policies) {
+      long itsMemory = Math.round(tried.memory() * factor);
+      other.add(new Tried(tried.name(), itsMemory, tried.ahead(), tried.preload()));
+    }
+    return with(dataset, nodes, other);
   }
 
   /** The same for some of its policies, which it must have. */
@@ -108,6 +124,7 @@ public record Scenario(
         batchSize,
         itsNodes,
         ranksPerNode,
+        simulated,
         memory,
         disk,
         extentBytes,
@@ -169,6 +186,7 @@ public record Scenario(
             lines.count("batch", 256),
             lines.count("nodes", 1),
             lines.count("ranks-per-node", 1),
+            lines.count("simulated", Integer.MAX_VALUE),
             memory,
             lines.whole("disk", 0),
             lines.whole("extent", 1 << 20),

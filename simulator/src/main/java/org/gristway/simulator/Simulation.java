@@ -1,6 +1,5 @@
 package org.gristway.simulator;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,7 +18,7 @@ import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the policies of a scenario in virtual time. For one thread. */
+/** Runs the policies of a scenario in virtual time. */
 public final class Simulation {
 
   private final Scenario scenario;
@@ -40,23 +39,18 @@ public final class Simulation {
 
   /** The outcome of each policy. */
   public List<Simulated> run() {
-    List<Simulated> outcomes = new ArrayList<>();
-    for (Scenario.Tried tried : scenario.policies()) {
-      outcomes.add(run(tried));
-    }
-    return outcomes;
+    return new Study(List.of(scenario), layout).run(progress).getFirst();
   }
 
   /** The outcome of one policy: that it cannot run is one too. */
   public Simulated run(Scenario.Tried tried) {
-    long samples = layout.sampleCount() * scenario.epochs();
-    progress.begin("simulating " + tried.name(), Progress.Unit.SAMPLES, samples);
     try {
       Baseline baseline = Baseline.named(tried.name());
       return baseline != null
           ? new BaselineRun(scenario, layout, tried, baseline, progress).run()
           : runPlans(Policies.named(tried.name()), tried);
     } catch (Failure refused) {
+      progress.advance(layout.sampleCount() * scenario.epochs());
       return Simulated.refused(tried.name(), String.valueOf(refused.getMessage()));
     }
   }
@@ -74,14 +68,22 @@ public final class Simulation {
                     epoch, each -> new Warm(policy.plan(inputs, each), tried.preload()))
                 : null;
     ReadPlan first = plan(epochs, begin);
-    Machines machines = new Machines(scenario.cost(), scenario.nodes(), scenario.ranksPerNode());
-    double start = tried.preload() ? preload(inputs, machines) : 0;
-    RankClock[] clocks = new RankClock[scenario.ranks()];
-    for (int rank = 0; rank < clocks.length; rank++) {
-      RunSteps steps = new RunSteps(begin, 0, rank, epochs);
-      clocks[rank] = new RankClock(rank, start, first, steps, machines, scenario.cost());
+    if (first.staysResident() && first.residentBytes() > tried.memory()) {
+      throw Failure.wrongCall(
+          "a node holds all of the dataset (%d bytes), and has memory for %d",
+          first.residentBytes(), tried.memory());
     }
-    Training training = new Training(scenario, tried.ahead());
+    NodeSample sample = new NodeSample(scenario);
+    Machines machines = new Machines(scenario, sample);
+    double start = tried.preload() ? preload(inputs, machines) : 0;
+    RankClock[] clocks = new RankClock[sample.ranks().length];
+    for (int i = 0; i < clocks.length; i++) {
+      int rank = sample.ranks()[i];
+      RunSteps steps = new RunSteps(begin, 0, rank, epochs);
+      clocks[i] = new RankClock(rank, start, first, steps, machines, scenario.cost());
+    }
+    Training training = new Training(scenario, sample, tried.ahead());
+    Recording recording = new Recording(scenario, sample);
     for (long epoch = begin; epoch < end; epoch++) {
       for (long step = 0; step < first.steps(); step++) {
         machines.beginStep(Math.max(start, training.earliest()));
@@ -89,20 +91,30 @@ public final class Simulation {
           training.took(rank, clocks[rank].build(training.room(rank)));
         }
         training.step();
+        recording.add(training, machines, resident(clocks));
         progress.advance((long) scenario.ranks() * scenario.batchSize());
       }
       training.endEpoch();
       plans.remove(epoch);
     }
-    return training.outcome(tried.name(), machines, peak(clocks));
+    return recording.outcome(tried.name(), training, machines, peak(clocks));
+  }
+
+  /** Bytes that the first node holds. */
+  private long resident(RankClock[] clocks) {
+    long sum = 0;
+    for (int rank = 0; rank < scenario.ranksPerNode(); rank++) {
+      sum += clocks[rank].residentBytes();
+    }
+    return sum;
   }
 
   private long peak(RankClock[] clocks) {
     long peak = 0;
-    for (int node = 0; node < scenario.nodes(); node++) {
+    for (int first = 0; first < clocks.length; first += scenario.ranksPerNode()) {
       long ofNode = 0;
       for (int i = 0; i < scenario.ranksPerNode(); i++) {
-        ofNode += clocks[node * scenario.ranksPerNode() + i].peakResident;
+        ofNode += clocks[first + i].peakResident;
       }
       peak = Math.max(peak, ofNode);
     }
@@ -148,6 +160,11 @@ public final class Simulation {
     }
 
     @Override
+    public boolean staysResident() {
+      return plan.staysResident();
+    }
+
+    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return plan.lane(rank, cold && !filled);
     }
@@ -160,7 +177,9 @@ public final class Simulation {
   private double preload(PlanInputs inputs, Machines machines) {
     CostModel cost = scenario.cost();
     long kept = Math.min(inputs.settings().memory(), bytes() / scenario.ranks());
-    machines.storageBytes += kept * scenario.ranks();
+    for (int rank = 0; rank < scenario.ranks(); rank++) {
+      machines.countRead(rank, kept);
+    }
     return kept * cost.secondsPerByteKept(meanBytes(), scenario.nodes(), scenario.ranksPerNode());
   }
 
@@ -190,7 +209,7 @@ public final class Simulation {
     Caching.Rates rates =
         new Caching.Rates(
             rate(
-                cost.storage().rate(meanBytes(), cost.storage().depth(), scenario.nodes())
+                cost.storage().by(scenario.nodes()).rate(meanBytes(), cost.storage().depth())
                     / perNode),
             rate(cost.network().rate()),
             rate(cost.memoryRate()),

@@ -2,12 +2,15 @@ package org.gristway.simulator;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.gristway.plan.Draws;
 
 /**
- * The trainers of a run: when each step begins and ends, and how long they waited for data. For one
- * thread.
+ * The trainers of a run: when each step begins and ends, and how long they waited for data. Ranks
+ * are numbered here as the sample has them. For one thread.
  */
 final class Training {
+
+  private static final int SIZES = 4096;
 
   private final CostModel cost;
   private final int ahead;
@@ -15,16 +18,23 @@ final class Training {
   private final double[] end; // by rank: of the step before
   private final RankClock.Built[] next; // by rank
   private final double[] stalled;
+  private final int others; // ranks that are not simulated
+  private final double[] sizes = new double[SIZES]; // of batches, relative to the mean of a step
+  private final Draws draws;
+  private int sizesKnown;
+  private double othersEnd; // of the last step
   private final List<Double> epochEnds = new ArrayList<>();
   private long steps;
 
   /**
    * @param ahead batches that a rank may have built and not trained on; 0: none
    */
-  Training(Scenario scenario, int ahead) {
+  Training(Scenario scenario, NodeSample sample, int ahead) {
     this.cost = scenario.cost();
     this.ahead = ahead;
-    int ranks = scenario.ranks();
+    int ranks = sample.ranks().length;
+    this.others = scenario.ranks() - ranks;
+    this.draws = new Draws(scenario.seed());
     this.ends = new double[ranks][Math.max(1, ahead)];
     this.end = new double[ranks];
     this.next = new RankClock.Built[ranks];
@@ -58,6 +68,7 @@ final class Training {
   void step() {
     double begin = 0;
     if (cost.work().barrier()) {
+      begin = othersEnd;
       for (int rank = 0; rank < end.length; rank++) {
         begin = Math.max(begin, Math.max(end[rank], next[rank].ready()));
       }
@@ -69,11 +80,33 @@ final class Training {
       ends[rank][(int) (steps % ends[rank].length)] = end[rank];
     }
     steps++;
+    if (others > 0 && cost.work().barrier()) {
+      othersEnd = begin + slowestOther();
+    }
+  }
+
+  /**
+   * How long the slowest of the ranks trains that are not simulated. Its data is there with that of
+   * the others; how large its batch is, relative to theirs, is drawn from what theirs were lately.
+   */
+  private double slowestOther() {
+    double mean = 0;
+    for (RankClock.Built built : next) {
+      mean += (double) built.bytes() / next.length;
+    }
+    for (RankClock.Built built : next) {
+      sizes[sizesKnown++ % SIZES] = mean == 0 ? 1 : built.bytes() / mean;
+    }
+    double largest = 0;
+    for (int i = 0; i < others; i++) {
+      largest = Math.max(largest, sizes[(int) draws.below(Math.min(sizesKnown, SIZES))]);
+    }
+    return cost.work().compute(Math.round(largest * mean));
   }
 
   /** When the slowest rank has ended its last step. */
   double now() {
-    double latest = 0;
+    double latest = othersEnd;
     for (double each : end) {
       latest = Math.max(latest, each);
     }
@@ -84,25 +117,19 @@ final class Training {
     epochEnds.add(now());
   }
 
-  Simulated outcome(String policy, Machines machines, long peakResident) {
-    double most = 0;
-    for (double each : stalled) {
-      most = Math.max(most, each);
-    }
+  /** How long a rank has waited for data so far. */
+  double stalled(int rank) {
+    return stalled[rank];
+  }
+
+  /** Seconds of each epoch that has ended. */
+  List<Double> epochSeconds() {
     List<Double> seconds = new ArrayList<>();
     double before = 0;
     for (double each : epochEnds) {
       seconds.add(each - before);
       before = each;
     }
-    return new Simulated(
-        policy,
-        "",
-        now(),
-        most,
-        machines.storageBytes,
-        machines.networkBytes,
-        peakResident,
-        List.copyOf(seconds));
+    return List.copyOf(seconds);
   }
 }
