@@ -20,7 +20,7 @@ public final class ReportPage {
       p,li{max-width:46rem}
       p{margin:.5rem 0}
       .lead{font-size:1.2rem}
-      .pair,.three{display:grid;gap:1.2rem;margin:1rem 0}
+      .single,.pair,.three{display:grid;gap:1.2rem;margin:1rem 0}
       .pair{grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr))}
       .three{grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr))}
       figure{margin:0;padding:.8rem;background:var(--panel);border-radius:.5rem}
@@ -70,6 +70,11 @@ public final class ReportPage {
 
   /** A picture and what it shows. */
   public record Figure(String svg, String caption) {}
+
+  /** A picture that needs all the room. */
+  public ReportPage wide(Figure figure) {
+    return figures("single", figure);
+  }
 
   /** Pictures beside each other, two where there is room. */
   public ReportPage pair(Figure... figures) {

@@ -26,7 +26,8 @@ final class SimulatedPage {
   private static final String PLAIN = "formula: plain";
   private static final String LOCALITY_AWARE = "formula: locality-aware";
   private static final int WIDTH = 480;
-  private static final int HEIGHT = 360;
+  private static final int WIDE = 900;
+  private static final int HEIGHT = 400;
 
   private final Scenario scenario;
   private final List<Simulated> results;
@@ -69,7 +70,7 @@ final class SimulatedPage {
     List<String> planned =
         scenario.policies().stream()
             .map(Scenario.Tried::name)
-            .filter(name -> Policies.all().stream().map(ReadPolicy::name).anyMatch(name::equals))
+            .filter(SimulatedPage::isPlanned)
             .toList();
     List<Scenario> memories = new ArrayList<>();
     if (!planned.isEmpty()) {
@@ -89,6 +90,15 @@ final class SimulatedPage {
         drawn.subList(counts.size(), drawn.size()));
   }
 
+  private static boolean isPlanned(String policy) {
+    return Policies.all().stream().map(ReadPolicy::name).anyMatch(policy::equals);
+  }
+
+  /** Baselines fetch, and then train: there is little to see. */
+  private static boolean isDrawnOverTime(Simulated result) {
+    return result.ran() && isPlanned(result.policy());
+  }
+
   ReportPage page() {
     ReportPage page = new ReportPage("Simulation of " + scenario.name());
     page.lead(SimulatedOutput.heading(scenario));
@@ -103,29 +113,33 @@ final class SimulatedPage {
       }
     }
     page.table(SimulatedOutput.HEADINGS, rows);
-    page.list(SimulatedOutput.LEGEND);
+    page.wordTable(
+        List.of(),
+        SimulatedOutput.LEGEND.stream().map(line -> List.of(line.split(" +", 2))).toList());
     if (!refused.isEmpty()) {
       page.wordTable(List.of("cannot run", "why"), refused);
     }
     if (rows.isEmpty()) {
       return page;
     }
+    page.heading("Time against nodes");
+    page.wide(timeAgainstNodes());
     if (byMemory.stream().flatMap(List::stream).anyMatch(Simulated::ran)) {
-      page.heading("Time against nodes, stall against memory");
-      page.pair(timeAgainstNodes(), stallAgainstMemory());
-    } else {
-      page.heading("Time against nodes");
-      page.pair(timeAgainstNodes());
+      page.heading("Stall against memory");
+      page.wide(stallAgainstMemory());
     }
-    page.heading("What one node does");
-    page.text(
-        "Sums up to each moment of the run, for the first node. A line that stops rising has what it"
-            + " needs: nothing more is read, or nobody waits.");
-    page.pair(
-        timeline("Memory in use (GB)", moment -> moment.residentBytes() / 1e9),
-        timeline("Read from storage (GB)", moment -> moment.storageBytes() / 1e9),
-        timeline("Received from other nodes (GB)", moment -> moment.networkBytes() / 1e9),
-        timeline("Time waited for data (s)", Moment::stallSeconds));
+    if (results.stream().anyMatch(SimulatedPage::isDrawnOverTime)) {
+      page.heading("What one node does");
+      page.text(
+          "The first node, over the run. What has been asked for, received and waited is counted"
+              + " from its beginning: where a line stops rising, nothing more is asked for, or nobody"
+              + " waits.");
+      page.pair(
+          timeline("Memory in use (GB)", moment -> moment.residentBytes() / 1e9),
+          timeline("Asked of storage (GB)", moment -> moment.storageBytes() / 1e9),
+          timeline("Received from other nodes (GB)", moment -> moment.networkBytes() / 1e9),
+          timeline("Time waited for data (s)", Moment::stallSeconds));
+    }
     return page;
   }
 
@@ -182,7 +196,7 @@ final class SimulatedPage {
 
   private ReportPage.Figure timeline(String label, ToDoubleFunction<Moment> value) {
     ChartLines lines = lines();
-    for (Simulated result : results) {
+    for (Simulated result : results.stream().filter(SimulatedPage::isDrawnOverTime).toList()) {
       for (Moment moment : result.timeline()) {
         lines.add(result.policy(), moment.seconds(), value.applyAsDouble(moment));
       }
@@ -199,6 +213,6 @@ final class SimulatedPage {
   }
 
   private static String chart(ChartLines lines, String description, ChartAxis x, ChartAxis y) {
-    return lines.on(new Chart(WIDTH, HEIGHT, description, x, y)).svg();
+    return lines.on(new Chart(x.base() == 0 ? WIDTH : WIDE, HEIGHT, description, x, y)).svg();
   }
 }

@@ -94,6 +94,7 @@ class SimulateCommandTest {
     assertThat(html).doesNotContain("http", "<script", "NaN", "Infinity");
     assertThat(Pattern.compile("<svg ").matcher(html).results()).hasSize(6);
     Cli.run("simulate", "--scenario", "nopfs-1", "--policy", "perfect", "--html", page).isDone();
+    assertThat(Pattern.compile("<svg ").matcher(Files.readString(page)).results()).hasSize(1);
     assertThat(Files.readString(page)).doesNotContain(">sample-order<", "waited for data, %");
     Cli.run("simulate", "--scenario", "nopfs-3", "--policy", "lbann-dynamic", "--html", page)
         .isDone();

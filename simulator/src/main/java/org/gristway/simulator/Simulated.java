@@ -32,7 +32,7 @@ public record Simulated(
    *
    * @param seconds since the run began
    * @param residentBytes that it holds in memory
-   * @param storageBytes that it has read from the store by then
+   * @param storageBytes that it has asked the store for by then
    * @param networkBytes that it has received from other nodes by then
    * @param stallSeconds that it has waited for data by then
    */
