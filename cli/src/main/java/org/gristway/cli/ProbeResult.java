@@ -1,5 +1,6 @@
 package org.gristway.cli;
 
+import java.util.Comparator;
 import java.util.List;
 
 /**
@@ -9,10 +10,10 @@ import java.util.List;
  * @param reads at random places of a file, past the page cache
  * @param bufferedRate bytes a second through the page cache, which had nothing of the file
  * @param cachedRate the same, with all of the file in the page cache
- * @param smallFiles a second, of {@link Probe#SMALL_BYTES} each
+ * @param smallFiles a second, of 10 KB each
  * @param copyRate bytes a second that one thread copies in memory
  */
-record ProbeResult(
+public record ProbeResult(
     long fileBytes,
     boolean isDirect,
     List<Reads> reads,
@@ -29,11 +30,24 @@ record ProbeResult(
    *
    * @param rate bytes a second
    */
-  record Reads(long bytes, int atOnce, double rate) {
+  public record Reads(long bytes, int atOnce, double rate) {
 
     double perSecond() {
       return rate / bytes;
     }
+
+    /** What one of them takes, if they are one at a time. */
+    double seconds() {
+      return bytes / rate;
+    }
+  }
+
+  /** Those that were one at a time, the smallest first. */
+  List<Reads> alone() {
+    return reads.stream()
+        .filter(each -> each.atOnce() == 1)
+        .sorted(Comparator.comparingLong(Reads::bytes))
+        .toList();
   }
 
   double bestRate() {
@@ -47,7 +61,7 @@ record ProbeResult(
 
   /** Seconds that one of the smallest reads takes, alone. */
   double latency() {
-    return 1 / reads.getFirst().perSecond();
+    return alone().getFirst().seconds();
   }
 
   /** The smallest read that gives all the storage has, with as many at once as were tried most. */

@@ -1,10 +1,12 @@
 package org.gristway.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -193,5 +195,78 @@ class PlanCommandTest {
             OrderLine.parse(run("plan", "--policy", "redirect", "--order", "-").isDone().outText()))
         .hasSize(500)
         .isEqualTo(OrderLine.read(file));
+  }
+
+  @Test
+  void settings_are_recommended_for_what_a_probe_has_found() throws IOException {
+    Path probe = ProbedStorage.DISK.write(folder.resolve("disk.json"));
+    Object[] options = {"--recommend", "--step-time", "1s", "--probe", probe};
+    JsonNode json = json(run("plan", with(options, "--json", "--memory", "4MiB")));
+    assertThat(json.propertyNames())
+        .containsExactly(
+            "stepSeconds",
+            "memoryBytes",
+            "datasetBytes",
+            "samples",
+            "samplesTried",
+            "ranks",
+            "nodes",
+            "batchSize",
+            "wantedBytesPerSecond",
+            "storageBytesPerSecond",
+            "storageReadsPerSecond",
+            "storageLatencySeconds",
+            "removesStall",
+            "boundBy",
+            "recommended",
+            "runnerUp");
+    assertThat(json.get("removesStall").asBoolean()).isTrue();
+    assertThat(json.get("boundBy").isNull()).isTrue();
+    assertThat(json.get("samplesTried").asInt()).isEqualTo(ReadDataset.SAMPLES);
+    assertThat(json.get("storageReadsPerSecond").asDouble()).isCloseTo(200, within(1e-6));
+    for (String name : List.of("recommended", "runnerUp")) {
+      assertThat(json.get(name).propertyNames())
+          .containsExactly(
+              "policy",
+              "memoryBytes",
+              "extentBytes",
+              "stallShare",
+              "firstEpochStallSeconds",
+              "storageReads",
+              "storageBytes",
+              "mateRatio",
+              "reason");
+      assertThat(json.get(name).get("memoryBytes").asLong()).isLessThanOrEqualTo(4 << 20);
+      assertThat(json.get(name).get("stallShare").asDouble()).isLessThan(0.01);
+    }
+  }
+
+  @Test
+  void recommended_settings_are_those_that_read_takes() throws IOException {
+    Path probe = ProbedStorage.FAST.write(folder.resolve("fast.json"));
+    Object[] options = {"--recommend", "--step-time", "0.1s", "--probe", probe};
+    List<String> lines =
+        run("plan", with(options, "--policy", "redirect")).isDone().outText().lines().toList();
+    assertThat(lines.get(0))
+        .startsWith(dataset.path() + ": 500 samples, ")
+        .contains("steps of 100 ms with batches of 32, 1 rank on 1 node with up to 256.0 KiB");
+    assertThat(lines.get(1))
+        .isEqualTo("storage: 2.8 GiB and 196,644 reads a second, 0.08 ms a read");
+    assertThat(lines.get(3)).startsWith("recommended: --policy redirect --memory ");
+    assertThat(lines.get(4)).contains("gristway.Loader(", "batch_size=32", "extent=\"16KiB\"");
+    assertThat(lines.get(5)).startsWith("  Training takes ");
+    List<Object> read = new ArrayList<>(List.of("read", dataset.path()));
+    read.addAll(List.of(lines.get(3).replace("recommended: ", "").split(" ")));
+    Cli.run(read.toArray()).isDone();
+  }
+
+  @Test
+  void what_is_no_probe_is_refused() throws IOException {
+    Path file = folder.resolve("not-a-probe");
+    for (String text : List.of("", "probe", "{}", "[1]", "{\"reads\": [{\"bytes\": 1}]}")) {
+      Files.writeString(file, text);
+      assertThat(run("plan", "--recommend", "--step-time", "1s", "--probe", file).complaint(2))
+          .endsWith(file + " is not what 'gristway probe DIR --json' prints");
+    }
   }
 }

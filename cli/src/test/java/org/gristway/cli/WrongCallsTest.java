@@ -65,6 +65,15 @@ class WrongCallsTest {
           plan --epoch -1 data.gw        | --epoch must be 0 or more, not -1; see 'gristway plan --help'
           plan --nodes 0 data.gw         | --nodes must be 1 or more, not 0; see 'gristway plan --help'
           plan --order o data.gw         | --order is about one policy: name it with --policy; see 'gristway plan --help'
+          plan --recommend data.gw       | --recommend needs --step-time, what training on one batch takes; see 'gristway plan --help'
+          plan --step-time 1s data.gw    | --step-time and --probe are for --recommend; see 'gristway plan --help'
+          plan --recommend --step-time 1MB data.gw                    | --step-time: '1MB' is not a time (like 25ms, 0.4s)
+          plan --recommend --step-time 0 data.gw                      | --step-time: '0' is not a time (like 25ms, 0.4s)
+          plan --recommend --step-time soon data.gw                   | --step-time: 'soon' is not a time (like 25ms, 0.4s)
+          plan --recommend --step-time 1s --probe nosuch data.gw      | there is no file nosuch: 'gristway probe DIR --json' prints one
+          plan --recommend --step-time 1s --epoch 2 data.gw           | --order and --epoch are about a plan, not for --recommend; see 'gristway plan --help'
+          plan --recommend --step-time 1s --ranks 3 --nodes 2 data.gw | --recommend needs as many ranks on each node as on the others; see 'gristway plan --help'
+          plan --recommend --step-time 1s --policy locality data.gw   | --recommend tries [sample-order, unbounded, redirect, chunk-shuffle], not 'locality'
           stat 1 2                       | unexpected argument '2'; see 'gristway stat --help'
           """)
   void isToldInOneLineWhatIsWrong(String call, String complaint) {

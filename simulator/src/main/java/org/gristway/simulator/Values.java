@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import org.gristway.Failure;
 
 /** Numbers as scenario files have them: with a unit where that reads better. */
-final class Values {
+public final class Values {
 
   private record Unit(String name, double size) {}
 
@@ -28,11 +28,28 @@ final class Values {
 
   private Values() {}
 
+  /** A time such as "25ms" or "0.4s", in seconds. */
+  public static double seconds(String name, String text) {
+    double value = parsed(text, List.of(SECONDS));
+    if (!(value > 0) || Double.isInfinite(value)) {
+      throw Failure.wrongCall("%s: '%s' is not a time (like 25ms, 0.4s)", name, text);
+    }
+    return value;
+  }
+
   /** A number, or "unlimited". */
   static double number(String name, String text) {
-    if (text.equals("unlimited")) {
-      return Double.POSITIVE_INFINITY;
+    double value =
+        text.equals("unlimited") ? Double.POSITIVE_INFINITY : parsed(text, List.of(BYTES, SECONDS));
+    if (Double.isNaN(value)) {
+      throw Failure.wrongCall(
+          "%s: '%s' is not a number (like 3, 0.5ms, 64KiB, unlimited)", name, text);
     }
+    return value;
+  }
+
+  /** A number with one of the units, or NaN if it is none. */
+  private static double parsed(String text, List<List<Unit>> known) {
     int end = text.length();
     while (end > 0 && Character.isLetter(text.charAt(end - 1))) {
       end--;
@@ -40,7 +57,7 @@ final class Values {
     String unit = text.substring(end);
     try {
       double value = Double.parseDouble(text.substring(0, end));
-      for (List<Unit> units : List.of(BYTES, SECONDS)) {
+      for (List<Unit> units : known) {
         for (Unit each : units) {
           if (each.name().equals(unit)) {
             return value * each.size();
@@ -48,10 +65,9 @@ final class Values {
         }
       }
     } catch (NumberFormatException notOne) {
-      // said below
+      // nor is it one in any other unit
     }
-    throw Failure.wrongCall(
-        "%s: '%s' is not a number (like 3, 0.5ms, 64KiB, unlimited)", name, text);
+    return Double.NaN;
   }
 
   /** A whole number that is not negative. */
