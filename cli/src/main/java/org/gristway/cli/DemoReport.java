@@ -1,13 +1,10 @@
 package org.gristway.cli;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import org.gristway.Failure;
 import org.gristway.chart.Chart;
 import org.gristway.chart.ChartAxis;
 import org.gristway.chart.ChartBars;
@@ -112,11 +109,7 @@ final class DemoReport {
 
   /** Writes the page. */
   void write(Path file) {
-    try {
-      Files.writeString(file, html());
-    } catch (IOException failed) {
-      throw Failure.io("write " + file, failed);
-    }
+    PageFile.at(file).write(html());
   }
 
   String html() {
@@ -317,7 +310,7 @@ final class DemoReport {
   }
 
   private ReportPage.Figure scatter(String name, ChartColor color, long[] order) {
-    DemoOrders.Points points = orders.scatter(order, DOTS);
+    Points points = orders.scatter(order, DOTS);
     Chart chart =
         new Chart(
             320,
@@ -332,7 +325,7 @@ final class DemoReport {
 
   private ReportPage.Figure neighbours(String name, ChartColor color, long[] order) {
     int rows = (int) Math.min(ROWS, cuts.count());
-    DemoOrders.Points points = orders.neighbours(order, rows);
+    Points points = orders.neighbours(order, rows);
     Chart chart =
         new Chart(
             320,

@@ -1,12 +1,14 @@
 package org.gristway.cli;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.Caching;
+import org.gristway.plan.LabelCounts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.ReadPlan;
@@ -15,6 +17,7 @@ import org.gristway.plan.SampleLayout;
 import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -26,7 +29,8 @@ import picocli.CommandLine.Option;
     description = {
       "Says what reading a dataset would do, without reading it: memory, reads and how well it is"
           + " shuffled.",
-      "'gristway read' with the same options delivers exactly the order that is planned here."
+      "'gristway read' with the same options delivers exactly the order that is planned here.",
+      "Beside the policies stand the floor, the order as packed, and the ceiling, a full shuffle."
     },
     footer = {"", "Example: gristway plan flowers.gw --memory 10%%"})
 final class PlanCommand implements CliCommand {
@@ -41,9 +45,8 @@ final class PlanCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, unbounded, or"
-              + " all, which is the"
-              + " default.")
+          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant,"
+              + " locality, unbounded, or all, which is the default.")
   private String policy = ALL;
 
   @Mixin private ReadArguments arguments = new ReadArguments();
@@ -59,8 +62,18 @@ final class PlanCommand implements CliCommand {
   @Option(
       names = "--epoch",
       paramLabel = "NUMBER",
-      description = "Which epoch to plan (default: 0).")
+      description =
+          "Which epoch to plan (default: 0). It is compared with the one after it, which is planned"
+              + " too.")
   private long epoch;
+
+  @Option(
+      names = "--html",
+      paramLabel = "FILE",
+      description =
+          "Write a page with pictures too: which sample comes when, mates and memory over the"
+              + " epoch. It replaces a file of that name.")
+  private @Nullable Path html;
 
   /** As many epochs as a policy that counts them looks ahead, and no disk. */
   private static final Caching OF_A_LONG_RUN = new Caching(0, 32, Caching.Rates.USUAL);
@@ -72,25 +85,44 @@ final class PlanCommand implements CliCommand {
   @Override
   public int run() throws IOException {
     check();
+    PageFile page = html == null ? null : PageFile.at(html);
     List<ReadPolicy> policies =
         policy.equals(ALL) ? Policies.all() : List.of(Policies.named(policy));
     try (Dataset opened = Dataset.open(dataset.path())) {
-      Snapshot snapshot = opened.snapshot();
-      long memory = arguments.memory(snapshot);
-      PlanInputs inputs = inputs(snapshot, memory);
-      List<PolicyOutlook> outlooks = new ArrayList<>();
-      for (ReadPolicy each : policies) {
-        outlooks.add(outlook(each, with(each, inputs), snapshot));
-      }
+      DatasetOutlook outlook = outlook(opened.snapshot(), policies);
       console.endProgress();
+      if (page != null) {
+        page.write(new PlanPage(outlook).html());
+      }
       if (arguments.asJson()) {
-        PlanJson.write(inputs, memory, snapshot.dataBytes(), outlooks, console.out());
+        PlanJson.write(outlook, console.out());
       } else if (!arguments.orderIsPrinted()) {
-        new PlanTable(console)
-            .print(dataset.path().toString(), inputs, memory, snapshot.dataBytes(), outlooks);
+        new PlanTable(outlook).print(console);
+        if (html != null) {
+          console.print("");
+          console.print("Page with pictures: " + Text.oneLine(html.toString()));
+        }
       }
     }
     return DONE;
+  }
+
+  private DatasetOutlook outlook(Snapshot snapshot, List<ReadPolicy> policies) throws IOException {
+    long memory = arguments.memory(snapshot);
+    PlanInputs inputs = inputs(snapshot, memory);
+    LabelCounts labels = LabelCounts.of(snapshot::label, snapshot.sampleCount());
+    List<PolicyOutlook> outlooks = new ArrayList<>();
+    for (ReadPolicy each : policies) {
+      outlooks.add(outlook(each, with(each, inputs), labels, snapshot));
+    }
+    return new DatasetOutlook(
+        dataset.path().toString(),
+        inputs,
+        epoch,
+        memory,
+        snapshot.dataBytes(),
+        OrderBounds.of(inputs, epoch, labels, console.progress()),
+        outlooks);
   }
 
   private void check() {
@@ -100,6 +132,9 @@ final class PlanCommand implements CliCommand {
     }
     if (epoch < 0) {
       throw arguments.wrong("--epoch must be 0 or more, not " + epoch);
+    }
+    if (epoch == Long.MAX_VALUE) {
+      throw arguments.wrong("there is no epoch after " + epoch + " to compare with");
     }
     if (arguments.wantsOrder() && policy.equals(ALL)) {
       throw arguments.wrong("--order is about one policy: name it with --policy");
@@ -127,11 +162,14 @@ final class PlanCommand implements CliCommand {
     return inputs.with(policy.caches() ? settings.withCaching(OF_A_LONG_RUN) : settings);
   }
 
-  private PolicyOutlook outlook(ReadPolicy each, PlanInputs inputs, Snapshot snapshot)
+  private PolicyOutlook outlook(
+      ReadPolicy each, PlanInputs inputs, LabelCounts labels, Snapshot snapshot)
       throws IOException {
     ReadPlan plan;
+    ReadPlan next;
     try {
       plan = each.plan(inputs, epoch);
+      next = each.plan(inputs, epoch + 1);
     } catch (Failure refused) {
       if (!policy.equals(ALL)) {
         throw refused;
@@ -139,9 +177,9 @@ final class PlanCommand implements CliCommand {
       return PolicyOutlook.refused(each, String.valueOf(refused.getMessage()));
     }
     Progress progress = console.progress();
-    progress.begin("planning " + each.name(), Progress.Unit.SAMPLES, inputs.shares().samples());
+    progress.begin("planning " + each.name(), Progress.Unit.SAMPLES, 2 * inputs.shares().samples());
     try (OrderFile order = arguments.openOrder(snapshot, console)) {
-      return PolicyOutlook.of(each, PlannedEpoch.of(plan, order, progress));
+      return PolicyOutlook.of(each, PlannedEpoch.of(plan, next, labels, order, progress));
     }
   }
 }

@@ -63,6 +63,9 @@ class WrongCallsTest {
           plan --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, locality, unbounded]
           plan --epochs 2 data.gw        | unknown option '--epochs'; did you mean '--epoch'? see 'gristway plan --help'
           plan --epoch -1 data.gw        | --epoch must be 0 or more, not -1; see 'gristway plan --help'
+          plan --epoch 9223372036854775807 data.gw | there is no epoch after 9223372036854775807 to compare with; see 'gristway plan --help'
+          plan --html empty data.gw      | cannot write the page to empty: it is a folder; name a file
+          plan --html no/a.html data.gw  | cannot write the page to no/a.html: its folder does not exist; make it first
           plan --nodes 0 data.gw         | --nodes must be 1 or more, not 0; see 'gristway plan --help'
           plan --order o data.gw         | --order is about one policy: name it with --policy; see 'gristway plan --help'
           stat 1 2                       | unexpected argument '2'; see 'gristway stat --help'
