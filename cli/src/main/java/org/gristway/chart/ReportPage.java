@@ -1,10 +1,6 @@
 package org.gristway.chart;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
-import org.gristway.Failure;
 
 /**
  * A page of HTML that needs nothing else: no script, no font, no picture from elsewhere. It can be
@@ -150,14 +146,5 @@ public final class ReportPage {
   /** The page. */
   public String html() {
     return html + "</body>\n</html>\n";
-  }
-
-  /** Writes the page, in place of a file that is there. */
-  public void write(Path file) {
-    try {
-      Files.writeString(file, html());
-    } catch (IOException failed) {
-      throw Failure.io("write " + file, failed);
-    }
   }
 }

@@ -242,7 +242,7 @@ final class DemoCommand implements CliCommand {
       }
       DemoReport report = new DemoReport(setting, snapshot, inputs, runs);
       Path page = folder.resolve("report.html");
-      report.page().write(page);
+      report.write(page);
       say("");
       say(report.stalls());
       say("Report with pictures: " + page.toAbsolutePath());

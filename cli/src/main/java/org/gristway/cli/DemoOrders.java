@@ -22,9 +22,6 @@ final class DemoOrders {
     this.cuts = inputs.cuts();
   }
 
-  /** Points, by their coordinates. */
-  record Points(double[] xs, double[] ys) {}
-
   /** Every sample in the order in which they lie on the disk: no shuffle at all. */
   long[] onDisk() {
     return LongStream.range(0, snapshot.sampleCount()).toArray();

@@ -1,5 +1,6 @@
 package org.gristway.cli;
 
+import java.nio.file.Path;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.List;
@@ -106,8 +107,12 @@ final class DemoReport {
         seconds(redirect.stallNanosUntil((int) snapshot.sampleCount() / 20)));
   }
 
-  /** The page. */
-  ReportPage page() {
+  /** Writes the page. */
+  void write(Path file) {
+    PageFile.at(file).write(html());
+  }
+
+  String html() {
     ReportPage page = new ReportPage("Gristway demo: feeding a trainer from cold storage");
     page.lead(conclusion());
     addSpeed(page);
@@ -116,7 +121,7 @@ final class DemoReport {
     addLabels(page);
     addWhatWasRun(page);
     addWhenNot(page);
-    return page;
+    return page.html();
   }
 
   private void addSpeed(ReportPage page) {
@@ -305,7 +310,7 @@ final class DemoReport {
   }
 
   private ReportPage.Figure scatter(String name, ChartColor color, long[] order) {
-    DemoOrders.Points points = orders.scatter(order, DOTS);
+    Points points = orders.scatter(order, DOTS);
     Chart chart =
         new Chart(
             320,
@@ -320,7 +325,7 @@ final class DemoReport {
 
   private ReportPage.Figure neighbours(String name, ChartColor color, long[] order) {
     int rows = (int) Math.min(ROWS, cuts.count());
-    DemoOrders.Points points = orders.neighbours(order, rows);
+    Points points = orders.neighbours(order, rows);
     Chart chart =
         new Chart(
             320,

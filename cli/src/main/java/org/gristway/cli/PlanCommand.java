@@ -10,6 +10,7 @@ import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.Caching;
+import org.gristway.plan.LabelCounts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.ReadPlan;
@@ -33,6 +34,7 @@ import picocli.CommandLine.Option;
       "Says what reading a dataset would do, without reading it: memory, reads and how well it is"
           + " shuffled.",
       "'gristway read' with the same options delivers exactly the order that is planned here.",
+      "Beside the policies stand the floor, the order as packed, and the ceiling, a full shuffle.",
       "With --recommend it says which policy, memory and extent size keep a trainer from waiting on"
           + " this machine, and why."
     },
@@ -53,9 +55,8 @@ final class PlanCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, unbounded, or"
-              + " all, which is the"
-              + " default.")
+          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant,"
+              + " locality, unbounded, or all, which is the default.")
   private String policy = ALL;
 
   @Mixin private ReadArguments arguments = new ReadArguments();
@@ -71,8 +72,18 @@ final class PlanCommand implements CliCommand {
   @Option(
       names = "--epoch",
       paramLabel = "NUMBER",
-      description = "Which epoch to plan (default: 0).")
+      description =
+          "Which epoch to plan (default: 0). It is compared with the one after it, which is planned"
+              + " too.")
   private long epoch;
+
+  @Option(
+      names = "--html",
+      paramLabel = "FILE",
+      description =
+          "Write a page with pictures too: which sample comes when, mates and memory over the"
+              + " epoch. It replaces a file of that name.")
+  private @Nullable Path html;
 
   @Option(
       names = "--recommend",
@@ -108,25 +119,44 @@ final class PlanCommand implements CliCommand {
       recommend();
       return DONE;
     }
+    PageFile page = html == null ? null : PageFile.at(html);
     List<ReadPolicy> policies =
         policy.equals(ALL) ? Policies.all() : List.of(Policies.named(policy));
     try (Dataset opened = Dataset.open(dataset.path())) {
-      Snapshot snapshot = opened.snapshot();
-      long memory = arguments.memory(snapshot);
-      PlanInputs inputs = inputs(snapshot, memory);
-      List<PolicyOutlook> outlooks = new ArrayList<>();
-      for (ReadPolicy each : policies) {
-        outlooks.add(outlook(each, with(each, inputs), snapshot));
-      }
+      DatasetOutlook outlook = outlook(opened.snapshot(), policies);
       console.endProgress();
+      if (page != null) {
+        page.write(new PlanPage(outlook).html());
+      }
       if (arguments.asJson()) {
-        PlanJson.write(inputs, memory, snapshot.dataBytes(), outlooks, console.out());
+        PlanJson.write(outlook, console.out());
       } else if (!arguments.orderIsPrinted()) {
-        new PlanTable(console)
-            .print(dataset.path().toString(), inputs, memory, snapshot.dataBytes(), outlooks);
+        new PlanTable(outlook).print(console);
+        if (html != null) {
+          console.print("");
+          console.print("Page with pictures: " + Text.oneLine(html.toString()));
+        }
       }
     }
     return DONE;
+  }
+
+  private DatasetOutlook outlook(Snapshot snapshot, List<ReadPolicy> policies) throws IOException {
+    long memory = arguments.memory(snapshot);
+    PlanInputs inputs = inputs(snapshot, memory);
+    LabelCounts labels = LabelCounts.of(snapshot::label, snapshot.sampleCount());
+    List<PolicyOutlook> outlooks = new ArrayList<>();
+    for (ReadPolicy each : policies) {
+      outlooks.add(outlook(each, with(each, inputs), labels, snapshot));
+    }
+    return new DatasetOutlook(
+        dataset.path().toString(),
+        inputs,
+        epoch,
+        memory,
+        snapshot.dataBytes(),
+        OrderBounds.of(inputs, epoch, labels, console.progress()),
+        outlooks);
   }
 
   private void check() {
@@ -136,6 +166,9 @@ final class PlanCommand implements CliCommand {
     }
     if (epoch < 0) {
       throw arguments.wrong("--epoch must be 0 or more, not " + epoch);
+    }
+    if (epoch == Long.MAX_VALUE) {
+      throw arguments.wrong("there is no epoch after " + epoch + " to compare with");
     }
     if (recommends) {
       checkRecommend();
@@ -151,8 +184,8 @@ final class PlanCommand implements CliCommand {
     if (stepTime == null) {
       throw arguments.wrong("--recommend needs --step-time, what training on one batch takes");
     }
-    if (arguments.wantsOrder() || epoch != 0) {
-      throw arguments.wrong("--order and --epoch are about a plan, not for --recommend");
+    if (arguments.wantsOrder() || epoch != 0 || html != null) {
+      throw arguments.wrong("--order, --epoch and --html are about a plan, not for --recommend");
     }
     if (!policy.equals(ALL) && !Recommender.POLICIES.contains(policy)) {
       throw Failure.wrongCall("--recommend tries %s, not '%s'", Recommender.POLICIES, policy);
@@ -207,7 +240,7 @@ final class PlanCommand implements CliCommand {
         : List.of(ExtentSize.AUTO, probed.saturatingBytes());
   }
 
-  private Recommendation recommendation(Recommender.Asked asked) throws IOException {
+  private Recommendation recommendation(Recommender.Asked asked) {
     Recommender recommender = new Recommender(asked, console.progress());
     List<Recommendation.Advised> advised = new ArrayList<>();
     for (Candidate each : recommender.recommend()) {
@@ -215,7 +248,7 @@ final class PlanCommand implements CliCommand {
       Progress progress = console.progress();
       long samples = asked.layout().sampleCount();
       progress.begin("planning " + each.policy(), Progress.Unit.SAMPLES, samples);
-      advised.add(new Recommendation.Advised(each, PlannedEpoch.of(plan, null, progress)));
+      advised.add(Recommendation.Advised.of(each, plan, progress));
     }
     if (advised.isEmpty()) {
       throw Failure.wrongCall(
@@ -249,11 +282,14 @@ final class PlanCommand implements CliCommand {
     return inputs.with(policy.caches() ? settings.withCaching(OF_A_LONG_RUN) : settings);
   }
 
-  private PolicyOutlook outlook(ReadPolicy each, PlanInputs inputs, Snapshot snapshot)
+  private PolicyOutlook outlook(
+      ReadPolicy each, PlanInputs inputs, LabelCounts labels, Snapshot snapshot)
       throws IOException {
     ReadPlan plan;
+    ReadPlan next;
     try {
       plan = each.plan(inputs, epoch);
+      next = each.plan(inputs, epoch + 1);
     } catch (Failure refused) {
       if (!policy.equals(ALL)) {
         throw refused;
@@ -261,9 +297,9 @@ final class PlanCommand implements CliCommand {
       return PolicyOutlook.refused(each, String.valueOf(refused.getMessage()));
     }
     Progress progress = console.progress();
-    progress.begin("planning " + each.name(), Progress.Unit.SAMPLES, inputs.shares().samples());
+    progress.begin("planning " + each.name(), Progress.Unit.SAMPLES, 2 * inputs.shares().samples());
     try (OrderFile order = arguments.openOrder(snapshot, console)) {
-      return PolicyOutlook.of(each, PlannedEpoch.of(plan, order, progress));
+      return PolicyOutlook.of(each, PlannedEpoch.of(plan, next, labels, order, progress));
     }
   }
 }

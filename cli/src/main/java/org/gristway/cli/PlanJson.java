@@ -2,7 +2,7 @@ package org.gristway.cli;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.util.List;
+import org.gristway.plan.LabelMix;
 import org.gristway.plan.PlanInputs;
 import tools.jackson.core.JsonGenerator;
 
@@ -12,28 +12,25 @@ final class PlanJson {
   private PlanJson() {}
 
   /** Writes the object and a newline. */
-  static void write(
-      PlanInputs inputs,
-      long memoryBytes,
-      long datasetBytes,
-      List<PolicyOutlook> policies,
-      OutputStream out)
-      throws IOException {
+  static void write(DatasetOutlook outlook, OutputStream out) throws IOException {
+    PlanInputs inputs = outlook.inputs();
     JsonOutput.write(
         out,
         json -> {
           json.writeNumberProperty("seed", inputs.seed());
-          json.writeNumberProperty("memoryBytes", memoryBytes);
+          json.writeNumberProperty("memoryBytes", outlook.memoryBytes());
           json.writeNumberProperty("extentBytes", inputs.settings().extentBytes());
-          json.writeNumberProperty("datasetBytes", datasetBytes);
+          json.writeNumberProperty("datasetBytes", outlook.datasetBytes());
           json.writeNumberProperty("samples", inputs.layout().sampleCount());
           json.writeNumberProperty("extents", inputs.cuts().count());
           json.writeNumberProperty("ranks", inputs.world().ranks());
           json.writeNumberProperty("nodes", inputs.world().nodes());
           json.writeNumberProperty("batchSize", inputs.settings().batchSize());
           json.writeArrayPropertyStart("policies");
-          policies.forEach(policy -> write(policy, json));
+          outlook.policies().forEach(policy -> write(policy, json));
           json.writeEndArray();
+          write("floor", outlook.bounds().floor(), json);
+          write("ceiling", outlook.bounds().ceiling(), json);
         });
   }
 
@@ -51,9 +48,26 @@ final class PlanJson {
       json.writeNumberProperty("storageBytes", epoch.storageBytes());
       json.writeNumberProperty("peakResidentBytes", epoch.peakResidentBytes());
       json.writeNumberProperty("redirected", epoch.redirected());
-      ReadJson.write(epoch.quality(), json);
+      write(epoch.order(), json);
       json.writeStringProperty("orderDigest", epoch.orderDigest());
     }
     json.writeEndObject();
+  }
+
+  private static void write(String name, OrderMeasures order, JsonGenerator json) {
+    json.writeObjectPropertyStart(name);
+    write(order, json);
+    json.writeEndObject();
+  }
+
+  /** Those of labels are left out where there are none to mix. */
+  private static void write(OrderMeasures order, JsonGenerator json) {
+    ReadJson.write(order.quality(), json);
+    json.writeNumberProperty("rankCorrelation", order.rankCorrelation());
+    LabelMix.Report labels = order.labels();
+    if (labels != null) {
+      json.writeNumberProperty("labelEntropy", labels.entropy());
+      json.writeNumberProperty("labelVariance", labels.variance());
+    }
   }
 }

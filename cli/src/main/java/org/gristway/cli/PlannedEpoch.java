@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.gristway.Progress;
+import org.gristway.plan.LabelCounts;
 import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlannedOrder;
-import org.gristway.plan.Quality;
 import org.gristway.plan.ReadPlan;
 import org.jspecify.annotations.Nullable;
 
@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param frames of a node
  * @param samples that are delivered, repeats not counted
- * @param peakResidentBytes the most memory of frames in use at once, on all nodes
+ * @param peakResidentBytes the most memory in use at once, on all nodes: frames, and what is kept
+ * @param memory in use over the epoch, in bytes
  * @param orderDigest the one that {@code read} gives for the same inputs
  */
 record PlannedEpoch(
@@ -27,29 +28,51 @@ record PlannedEpoch(
     long storageBytes,
     long peakResidentBytes,
     long redirected,
-    Quality.Report quality,
+    OrderMeasures order,
+    Points memory,
     String orderDigest) {
 
-  /** Goes through a plan. */
-  static PlannedEpoch of(ReadPlan plan, @Nullable OrderFile order, Progress progress)
+  /**
+   * Goes through a plan.
+   *
+   * @param next the plan of the epoch after it
+   */
+  static PlannedEpoch of(
+      ReadPlan plan, ReadPlan next, LabelCounts labels, @Nullable OrderFile file, Progress progress)
+      throws IOException {
+    try (OrderMeter meter = new OrderMeter(plan.inputs(), labels)) {
+      PlannedOrder after = new PlannedOrder(next, false);
+      for (Deliver[][] step = after.next(); step != null; step = after.next()) {
+        meter.addNext(fresh(step, progress));
+      }
+      return of(plan, meter, file, progress);
+    }
+  }
+
+  private static PlannedEpoch of(
+      ReadPlan plan, OrderMeter meter, @Nullable OrderFile file, Progress progress)
       throws IOException {
     PlannedOrder planned = new PlannedOrder(plan, plan.epoch() == 0);
-    Quality quality = new Quality(plan.inputs().cuts());
     List<OrderDigest> digests = new ArrayList<>();
     for (int rank = 0; rank < plan.inputs().world().ranks(); rank++) {
       digests.add(new OrderDigest());
     }
+    EpochBins bins = new EpochBins(plan.steps());
+    double[] memory = new double[bins.count()];
+    long steps = 0;
     long samples = 0;
     long redirected = 0;
     for (Deliver[][] step = planned.next(); step != null; step = planned.next()) {
-      long[][] ofRanks = new long[step.length][];
+      int bin = bins.of(steps++);
+      memory[bin] = Math.max(memory[bin], planned.stepResidentBytes());
       for (int rank = 0; rank < step.length; rank++) {
-        redirected += add(step[rank], plan.epoch(), digests.get(rank), order);
-        ofRanks[rank] = fresh(step[rank]);
-        samples += ofRanks[rank].length;
-        progress.advance(ofRanks[rank].length);
+        redirected += add(step[rank], plan.epoch(), digests.get(rank), file);
       }
-      quality.add(ofRanks);
+      long[][] ofRanks = fresh(step, progress);
+      for (long[] batch : ofRanks) {
+        samples += batch.length;
+      }
+      meter.add(ofRanks);
     }
     return new PlannedEpoch(
         plan.steps(),
@@ -59,7 +82,8 @@ record PlannedEpoch(
         planned.bytes(),
         planned.peakResidentBytes(),
         redirected,
-        quality.report(),
+        meter.measures(),
+        bins.levels(memory),
         OrderDigest.of(digests.stream().map(OrderDigest::end).toList()));
   }
 
@@ -79,10 +103,17 @@ record PlannedEpoch(
     return redirected;
   }
 
-  private static long[] fresh(Deliver[] batch) {
-    return Arrays.stream(batch)
-        .filter(place -> !place.repeat())
-        .mapToLong(Deliver::sample)
-        .toArray();
+  /** The samples of each rank, without repeats. */
+  static long[][] fresh(Deliver[][] step, Progress progress) {
+    long[][] ofRanks = new long[step.length][];
+    for (int rank = 0; rank < step.length; rank++) {
+      ofRanks[rank] =
+          Arrays.stream(step[rank])
+              .filter(place -> !place.repeat())
+              .mapToLong(Deliver::sample)
+              .toArray();
+      progress.advance(ofRanks[rank].length);
+    }
+    return ofRanks;
   }
 }

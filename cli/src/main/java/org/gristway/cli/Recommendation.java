@@ -1,6 +1,11 @@
 package org.gristway.cli;
 
 import java.util.Locale;
+import org.gristway.Progress;
+import org.gristway.plan.PlanStep.Deliver;
+import org.gristway.plan.PlannedOrder;
+import org.gristway.plan.Quality;
+import org.gristway.plan.ReadPlan;
 import org.gristway.simulator.CostModel.Storage;
 import org.jspecify.annotations.Nullable;
 
@@ -14,14 +19,20 @@ record Recommendation(
     Recommender.Asked asked, long samplesTried, Advised best, @Nullable Advised runnerUp) {
 
   /**
-   * Settings, and what they would do to the dataset.
+   * Settings, and what an epoch that is not the first would do to the dataset.
    *
-   * @param epoch one that is not the first
+   * @param mateRatio see {@link Quality}
    */
-  record Advised(Candidate settings, PlannedEpoch epoch) {
+  record Advised(Candidate settings, long storageReads, long storageBytes, double mateRatio) {
 
-    double mateRatio() {
-      return epoch.quality().mateRatio();
+    /** Goes through the plan of such an epoch. */
+    static Advised of(Candidate settings, ReadPlan plan, Progress progress) {
+      PlannedOrder planned = new PlannedOrder(plan, false);
+      Quality quality = new Quality(plan.inputs().cuts());
+      for (Deliver[][] step = planned.next(); step != null; step = planned.next()) {
+        quality.add(PlannedEpoch.fresh(step, progress));
+      }
+      return new Advised(settings, planned.reads(), planned.bytes(), quality.report().mateRatio());
     }
   }
 
@@ -39,7 +50,7 @@ record Recommendation(
             "Training takes %s a second on a node and would wait %s of an epoch once the first is"
                 + " over",
             Text.bytes(asked.bytesWanted()), percent(settings.stallShare()));
-    if (best.epoch().storageReads() == 0) {
+    if (best.storageReads() == 0) {
       return String.format(
           Locale.ROOT,
           "%s: by then, after %.1f s of waiting, all samples are in memory.",
@@ -49,14 +60,14 @@ record Recommendation(
     return String.format(
         "%s: an epoch is %s of %s on average, and this storage gives %s a second%s.",
         waits,
-        Text.count(best.epoch().storageReads(), "read"),
+        Text.count(best.storageReads(), "read"),
         Text.bytes(meanRead()),
         Text.bytes(given()),
         settings.isFullShuffle() ? " that way" : "");
   }
 
   private double meanRead() {
-    return (double) best.epoch().storageBytes() / best.epoch().storageReads();
+    return (double) best.storageBytes() / best.storageReads();
   }
 
   /** Bytes a second that the storage of a node gives for reads as the best settings have them. */

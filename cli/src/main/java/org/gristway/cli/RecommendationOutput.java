@@ -139,8 +139,8 @@ final class RecommendationOutput {
     json.writeNumberProperty("extentBytes", settings.extentBytes());
     json.writeNumberProperty("stallShare", settings.stallShare());
     json.writeNumberProperty("firstEpochStallSeconds", settings.firstEpochStall());
-    json.writeNumberProperty("storageReads", advised.epoch().storageReads());
-    json.writeNumberProperty("storageBytes", advised.epoch().storageBytes());
+    json.writeNumberProperty("storageReads", advised.storageReads());
+    json.writeNumberProperty("storageBytes", advised.storageBytes());
     json.writeNumberProperty("mateRatio", advised.mateRatio());
     json.writeStringProperty("reason", reason);
     json.writeEndObject();

@@ -125,12 +125,14 @@ final class SimulateCommand implements CliCommand {
   private void show(Scenario asked, SampleLayout layout) throws IOException {
     List<Scenario> counts =
         nodes.isEmpty() ? List.of(asked) : nodes.stream().map(asked::withNodes).toList();
+    PageFile page = html == null ? null : PageFile.at(html);
     List<List<Simulated>> results = new Study(counts, layout).run(console.progress());
     SimulatedOutput output = new SimulatedOutput(counts, results);
-    if (html != null) {
-      SimulatedPage.of(counts.getLast(), layout, results.getLast(), console.progress())
-          .page()
-          .write(html);
+    if (page != null) {
+      page.write(
+          SimulatedPage.of(counts.getLast(), layout, results.getLast(), console.progress())
+              .page()
+              .html());
     }
     console.endProgress();
     if (asJson) {

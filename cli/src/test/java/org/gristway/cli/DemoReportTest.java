@@ -94,7 +94,7 @@ class DemoReportTest {
         .isEqualTo(
             "Fed from the packed dataset by redirect, the trainer ran 4.0 times as fast as on the"
                 + " files one by one, and waited for data 5.0 % of the time instead of 75 %.");
-    assertThat(report.page().html()).containsPattern("</h1>\\s*<p class=\"lead\">Fed from");
+    assertThat(report.html()).containsPattern("</h1>\\s*<p class=\"lead\">Fed from");
     assertThat(report.stalls())
         .contains("75 % of the time with the files one by one, 20 % with sample-order, and 5.0 %")
         .contains("0.05 s, of which 0.03 s");
@@ -104,7 +104,7 @@ class DemoReportTest {
   void shows_the_planned_order_of_what_was_stopped() {
     DemoRun files = run("files one by one", 4, 0.75, true);
     DemoRun sampleOrder = run("sample-order", 2, 0.2, false);
-    String html = report(false, files, sampleOrder, run("redirect", 1, 0.05, false)).page().html();
+    String html = report(false, files, sampleOrder, run("redirect", 1, 0.05, false)).html();
     // Their runs say that they came in the order of the disk, which has the mate ratio of none.
     assertThat(html).containsPattern("mate ratio</th><td>([\\d.]+)</td>(?!<td>\\1<)");
     assertThat(html).contains("redirect: 300 samples", "(sample-order): 300 samples");
@@ -130,7 +130,6 @@ class DemoReportTest {
                 run("files <one>", 30, 0.99, false),
                 run("sample-order", 2, 0.2, true),
                 run("redirect", 1, 0.05, true))
-            .page()
             .html();
     assertThat(html)
         .contains("files &lt;one&gt; (stopped early)", "&lt;b&gt;", "&amp;co")

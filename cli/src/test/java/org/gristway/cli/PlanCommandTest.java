@@ -79,8 +79,11 @@ class PlanCommandTest {
       // A plan counts whole pages, also behind the end of a chunk.
       assertThat(plan.get("storageBytes").asLong() - epoch.get("storageBytes").asLong())
           .isBetween(0L, 4096 * plan.get("storageReads").asLong());
-      if (!policy.equals("unbounded")) { // it has read everything in the epoch before
-        assertThat(plan.get("peakResidentBytes").asLong()).isBetween(1L, ReadDataset.MEMORY);
+      long peak = plan.get("peakResidentBytes").asLong();
+      if (policy.equals("unbounded")) { // it has read everything in the epoch before
+        assertThat(peak).isGreaterThan(dataset.bytes());
+      } else {
+        assertThat(peak).isBetween(1L, ReadDataset.MEMORY);
       }
       run("plan", with(options, planned, "--epoch", 1)).isDone();
       assertThat(OrderLine.read(planned)).isEqualTo(OrderLine.of(1, OrderLine.read(read)));
@@ -105,7 +108,9 @@ class PlanCommandTest {
             "ranks",
             "nodes",
             "batchSize",
-            "policies");
+            "policies",
+            "floor",
+            "ceiling");
     assertThat(json.get("seed").asLong()).isEqualTo(3);
     assertThat(json.get("memoryBytes").asLong()).isEqualTo(ReadDataset.MEMORY);
     assertThat(json.get("datasetBytes").asLong()).isEqualTo(dataset.bytes());
@@ -124,7 +129,22 @@ class PlanCommandTest {
             "worstBatch",
             "distinctExtents",
             "spread",
+            "rankCorrelation",
+            "labelEntropy",
+            "labelVariance",
             "orderDigest");
+    for (String bound : List.of("floor", "ceiling")) {
+      assertThat(json.get(bound).propertyNames())
+          .containsExactly(
+              "mateRatio",
+              "rankMateRatio",
+              "worstBatch",
+              "distinctExtents",
+              "spread",
+              "rankCorrelation",
+              "labelEntropy",
+              "labelVariance");
+    }
     assertThat(json.get("policies").get(2).get("steps").asInt()).isEqualTo(16);
   }
 
@@ -135,10 +155,119 @@ class PlanCommandTest {
     assertThat(lines.get(1))
         .startsWith("1 rank on 1 node with 256.0 KiB of memory each, and about ")
         .endsWith(" for batches; 16 steps with batches of 32");
-    assertThat(lines.get(3)).startsWith("policy ").contains("frames", "reads", "mates", "spread");
-    for (int i = 0; i < POLICIES.size(); i++) {
-      assertThat(lines.get(4 + i)).startsWith(POLICIES.get(i) + " ").hasSameSizeAs(lines.get(3));
+    assertThat(lines.get(3))
+        .startsWith("policy ")
+        .contains("frames", "reads", "mates", "spread", "alike")
+        .endsWith("labels");
+    List<String> names = Stream.concat(POLICIES.stream(), Stream.of("floor", "ceiling")).toList();
+    for (int i = 0; i < names.size(); i++) {
+      assertThat(lines.get(4 + i)).startsWith(names.get(i) + " ").hasSameSizeAs(lines.get(3));
     }
+    assertThat(lines.get(4 + POLICIES.size())).contains(" 1.00 "); // the same in every epoch
+    assertThat(lines).anyMatch(line -> line.startsWith("alike  "));
+    assertThat(lines).anyMatch(line -> line.startsWith("labels  "));
+  }
+
+  private static JsonNode policy(JsonNode plan, String name) {
+    return plan.get("policies")
+        .valueStream()
+        .filter(policy -> policy.get("policy").asString().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Four classes, one after the other in storage, in extents of 16 samples. */
+  private static Path sorted() throws IOException {
+    Path target = folder.resolve("sorted.gw");
+    if (!Files.exists(target)) {
+      Path source = folder.resolve("sorted");
+      for (int i = 0; i < 1024; i++) {
+        Path file = source.resolve("class%d/%04d".formatted(i / 256, i));
+        Files.createDirectories(file.getParent());
+        Files.write(file, new byte[1000]);
+      }
+      Cli.run("pack", "--keep-order", source, target).isDone();
+    }
+    return target;
+  }
+
+  private static final Object[] LITTLE = {
+    "--memory", "64KiB", "--extent", "16KiB", "--batch-size", 32, "--json"
+  };
+
+  @Test
+  void orders_lie_between_no_shuffle_and_a_full_one() throws IOException {
+    JsonNode json = json(Cli.run(with(new Object[] {"plan", sorted()}, LITTLE)));
+    JsonNode floor = json.get("floor");
+    JsonNode ceiling = json.get("ceiling");
+    // A batch as packed is two extents or three, and of one class; chance has half of a mate in 16.
+    assertThat(floor.get("mateRatio").asDouble()).isBetween(20.0, 64.0);
+    assertThat(floor.get("distinctExtents").asDouble()).isBetween(2.0, 4.0);
+    assertThat(floor.get("spread").asDouble()).isBetween(0.0, 0.02);
+    assertThat(floor.get("rankCorrelation").asDouble()).isCloseTo(1, within(1e-9));
+    assertThat(floor.get("labelEntropy").asDouble()).isZero();
+    assertThat(floor.get("labelVariance").asDouble()).isCloseTo(32 * 1023 / 992.0, within(1e-6));
+    assertThat(ceiling.get("mateRatio").asDouble()).isBetween(0.8, 1.2);
+    assertThat(ceiling.get("spread").asDouble()).isBetween(0.95, 1.05);
+    assertThat(ceiling.get("rankCorrelation").asDouble()).isBetween(-0.13, 0.13); // four deviations
+    assertThat(ceiling.get("labelEntropy").asDouble()).isBetween(1.85, 2.0);
+    assertThat(ceiling.get("labelVariance").asDouble()).isBetween(0.6, 1.4);
+    for (String exact : List.of("sample-order", "clairvoyant", "unbounded")) {
+      for (String name : ceiling.propertyNames()) {
+        assertThat(policy(json, exact).get(name)).as(exact).isEqualTo(ceiling.get(name));
+      }
+    }
+    for (String mixed : List.of("chunk-shuffle", "redirect")) {
+      JsonNode policy = policy(json, mixed);
+      assertThat(policy.get("labelVariance").asDouble()).as(mixed).isBetween(3.0, 20.0);
+      assertThat(policy.get("labelEntropy").asDouble()).as(mixed).isBetween(0.3, 1.7);
+      assertThat(policy.get("rankCorrelation").asDouble()).as(mixed).isBetween(-0.6, 0.6);
+    }
+  }
+
+  @Test
+  void packing_in_random_order_mixes_the_labels_of_any_order() {
+    JsonNode json = json(run("plan", "--json"));
+    assertThat(json.get("floor").get("mateRatio").asDouble()).isGreaterThan(10);
+    assertThat(json.get("floor").get("labelVariance").asDouble()).isBetween(0.5, 1.7);
+  }
+
+  @Test
+  void the_epoch_is_compared_with_the_one_after_it() {
+    JsonNode first = policy(json(run("plan", "--policy", "redirect", "--json")), "redirect");
+    JsonNode second =
+        policy(json(run("plan", "--policy", "redirect", "--epoch", 1, "--json")), "redirect");
+    assertThat(first.get("rankCorrelation")).isNotEqualTo(second.get("rankCorrelation"));
+    assertThat(first.get("rankCorrelation").asDouble()).isBetween(-0.5, 0.5);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void memory_counts_what_policies_keep(int epoch) {
+    JsonNode json = json(run("plan", "--epoch", epoch, "--json"));
+    for (String caching : List.of("clairvoyant", "locality")) {
+      assertThat(policy(json, caching).get("peakResidentBytes").asLong())
+          .as(caching)
+          .isBetween(ReadDataset.MEMORY * 3 / 4, ReadDataset.MEMORY);
+    }
+  }
+
+  @Test
+  void a_dataset_without_labels_has_no_mix_of_them() throws IOException {
+    Path source = Files.createDirectory(folder.resolve("unlabelled"));
+    for (int i = 0; i < 100; i++) {
+      Files.write(source.resolve(Integer.toString(i)), new byte[1000]);
+    }
+    Path target = folder.resolve("unlabelled.gw");
+    Cli.run("pack", source, target).isDone();
+    JsonNode json = json(Cli.run(with(new Object[] {"plan", target}, LITTLE)));
+    assertThat(json.get("policies")).hasSameSizeAs(POLICIES);
+    json.get("policies")
+        .forEach(policy -> assertThat(policy.propertyNames()).noneMatch(n -> n.contains("label")));
+    assertThat(json.get("floor").propertyNames())
+        .contains("rankCorrelation")
+        .doesNotContain("labelEntropy", "labelVariance");
+    assertThat(Cli.run("plan", target).isDone().outText()).doesNotContain("labels");
   }
 
   @Test

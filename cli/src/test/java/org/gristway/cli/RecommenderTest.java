@@ -3,7 +3,6 @@ package org.gristway.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -33,8 +32,7 @@ class RecommenderTest {
       double step,
       long memory,
       World world,
-      Optional<String> policy)
-      throws IOException {
+      Optional<String> policy) {
     Recommender.Asked asked =
         new Recommender.Asked(
             policy,
@@ -49,9 +47,7 @@ class RecommenderTest {
     Recommender recommender = new Recommender(asked, Progress.NONE);
     List<Recommendation.Advised> advised = new ArrayList<>();
     for (Candidate each : recommender.recommend()) {
-      advised.add(
-          new Recommendation.Advised(
-              each, PlannedEpoch.of(recommender.plan(each), null, Progress.NONE)));
+      advised.add(Recommendation.Advised.of(each, recommender.plan(each), Progress.NONE));
     }
     return new Recommendation(
         asked,
@@ -61,7 +57,7 @@ class RecommenderTest {
   }
 
   private static Recommendation recommend(
-      Described dataset, ProbedStorage storage, double step, long memory) throws IOException {
+      Described dataset, ProbedStorage storage, double step, long memory) {
     return recommend(dataset, storage, step, memory, World.of(1), Optional.empty());
   }
 
@@ -70,7 +66,7 @@ class RecommenderTest {
   }
 
   @Test
-  void fast_storage_gives_a_full_shuffle_in_little_memory() throws IOException {
+  void fast_storage_gives_a_full_shuffle_in_little_memory() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.FAST, 0.1, 4096 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("sample-order");
     assertThat(given.best().settings().memory()).isEqualTo(4 * MIB);
@@ -83,7 +79,7 @@ class RecommenderTest {
 
   /** 2,560 samples a second: more than requests, and half of the bytes. */
   @Test
-  void few_requests_a_second_ask_for_extents_and_memory_enough_to_mix() throws IOException {
+  void few_requests_a_second_ask_for_extents_and_memory_enough_to_mix() {
     ProbedStorage storage = new ProbedStorage(500e-6, 500e6, 1_500);
     Recommendation given = recommend(LARGE_SAMPLES, storage, 0.1, 4096 * MIB);
     Candidate best = given.best().settings();
@@ -99,7 +95,7 @@ class RecommenderTest {
   }
 
   @Test
-  void storage_that_is_too_slow_is_said_to_bound_it() throws IOException {
+  void storage_that_is_too_slow_is_said_to_bound_it() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.DISK, 0.05, 1024 * MIB);
     assertThat(given.best().settings().removesStall()).isFalse();
     assertThat(given.bound()).isEqualTo(Recommendation.Bound.BYTES);
@@ -111,7 +107,7 @@ class RecommenderTest {
   }
 
   @Test
-  void a_dataset_that_fits_is_held_where_the_storage_is_too_slow() throws IOException {
+  void a_dataset_that_fits_is_held_where_the_storage_is_too_slow() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.DISK, 0.05, 4096 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("unbounded");
     assertThat(given.best().settings().memory()).isBetween(1907 * MIB, 2300 * MIB);
@@ -122,7 +118,7 @@ class RecommenderTest {
   }
 
   @Test
-  void a_dataset_that_fits_is_not_held_where_less_memory_does() throws IOException {
+  void a_dataset_that_fits_is_not_held_where_less_memory_does() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.DISK, 1, 4096 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("redirect");
     assertThat(given.best().settings().memory()).isEqualTo(128 * MIB);
@@ -130,7 +126,7 @@ class RecommenderTest {
   }
 
   @Test
-  void with_little_memory_all_of_it_goes_into_mixing() throws IOException {
+  void with_little_memory_all_of_it_goes_into_mixing() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.DISK, 1, 50 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("redirect");
     assertThat(given.best().settings().memory()).isEqualTo(50 * MIB);
@@ -142,8 +138,7 @@ class RecommenderTest {
 
   @ParameterizedTest
   @CsvSource({"redirect, MEMORY", "sample-order, REQUESTS"})
-  void what_bounds_the_only_policy_that_is_asked_for_is_said(String policy, String bound)
-      throws IOException {
+  void what_bounds_the_only_policy_that_is_asked_for_is_said(String policy, String bound) {
     // 128 MB a second: 1,280 samples, or a few extents at once where each takes 20 ms.
     boolean redirect = policy.equals("redirect");
     Recommendation given =
@@ -160,14 +155,14 @@ class RecommenderTest {
   }
 
   @Test
-  void chunk_shuffle_is_tried_where_nothing_else_does() throws IOException {
+  void chunk_shuffle_is_tried_where_nothing_else_does() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.CLOUD, 0.05, 1024 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("redirect");
     assertThat(second(given).policy()).isEqualTo("chunk-shuffle");
   }
 
   @Test
-  void a_large_dataset_is_tried_in_part() throws IOException {
+  void a_large_dataset_is_tried_in_part() {
     Described small = new Described(150_000, Described.Kind.NORMAL, 10_000, 2_000, 1);
     Described large = new Described(1_500_000, Described.Kind.NORMAL, 10_000, 2_000, 1);
     // 80 MB a second are wanted, and 50 come, whatever the size.
@@ -184,7 +179,7 @@ class RecommenderTest {
 
   /** Tiny samples are tried several at a time: 80 MB are wanted, and 500 come. */
   @Test
-  void tiny_samples_do_not_ask_for_more_memory_than_others() throws IOException {
+  void tiny_samples_do_not_ask_for_more_memory_than_others() {
     Described tiny = new Described(5_000_000, Described.Kind.FIXED, 300, 0, 1);
     Described usual = new Described(15_000, Described.Kind.FIXED, 100_000, 0, 1);
     for (Described dataset : List.of(tiny, usual)) {
@@ -200,7 +195,7 @@ class RecommenderTest {
   }
 
   @Test
-  void nodes_have_storage_and_memory_of_their_own() throws IOException {
+  void nodes_have_storage_and_memory_of_their_own() {
     World world = new World(8, 4, 0);
     Recommendation given =
         recommend(LARGE_SAMPLES, ProbedStorage.DISK, 1, 1024 * MIB, world, Optional.empty());

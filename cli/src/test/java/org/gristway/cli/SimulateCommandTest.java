@@ -106,7 +106,7 @@ class SimulateCommandTest {
     Path page = folder.resolve("no-such-folder").resolve("page.html");
     assertThat(
             Cli.run("simulate", "--scenario", "nopfs-1", "--policy", "perfect", "--html", page)
-                .complaint(3))
+                .complaint(2))
         .contains("no-such-folder");
   }
 

@@ -63,6 +63,9 @@ class WrongCallsTest {
           plan --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, locality, unbounded]
           plan --epochs 2 data.gw        | unknown option '--epochs'; did you mean '--epoch'? see 'gristway plan --help'
           plan --epoch -1 data.gw        | --epoch must be 0 or more, not -1; see 'gristway plan --help'
+          plan --epoch 9223372036854775807 data.gw | there is no epoch after 9223372036854775807 to compare with; see 'gristway plan --help'
+          plan --html empty data.gw      | cannot write the page to empty: it is a folder; name a file
+          plan --html no/a.html data.gw  | cannot write the page to no/a.html: its folder does not exist; make it first
           plan --nodes 0 data.gw         | --nodes must be 1 or more, not 0; see 'gristway plan --help'
           plan --order o data.gw         | --order is about one policy: name it with --policy; see 'gristway plan --help'
           plan --recommend data.gw       | --recommend needs --step-time, what training on one batch takes; see 'gristway plan --help'
@@ -71,7 +74,7 @@ class WrongCallsTest {
           plan --recommend --step-time 0 data.gw                      | --step-time: '0' is not a time (like 25ms, 0.4s)
           plan --recommend --step-time soon data.gw                   | --step-time: 'soon' is not a time (like 25ms, 0.4s)
           plan --recommend --step-time 1s --probe nosuch data.gw      | there is no file nosuch: 'gristway probe DIR --json' prints one
-          plan --recommend --step-time 1s --epoch 2 data.gw           | --order and --epoch are about a plan, not for --recommend; see 'gristway plan --help'
+          plan --recommend --step-time 1s --epoch 2 data.gw           | --order, --epoch and --html are about a plan, not for --recommend; see 'gristway plan --help'
           plan --recommend --step-time 1s --ranks 3 --nodes 2 data.gw | --recommend needs as many ranks on each node as on the others; see 'gristway plan --help'
           plan --recommend --step-time 1s --policy locality data.gw   | --recommend tries [sample-order, unbounded, redirect, chunk-shuffle], not 'locality'
           stat 1 2                       | unexpected argument '2'; see 'gristway stat --help'

@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A plan's deliveries in the order of training: all ranks' batches of a step, then those of the
- * next. Beside them it counts what the plan reads. For one thread; nothing is carried out.
+ * next. Beside them it counts what the plan reads, and what it has in memory: frames in use, and
+ * samples that are kept there. For one thread; nothing is carried out.
  */
 public final class PlannedOrder {
 
@@ -15,7 +16,9 @@ public final class PlannedOrder {
   private long reads;
   private long bytes;
   private long fetches;
+  private final long[] kept; // bytes that each rank keeps in memory since the epoch began
   private long resident;
+  private long stepPeak;
   private long peak;
 
   /** An epoch that the run begins with. */
@@ -30,6 +33,9 @@ public final class PlannedOrder {
     int ranks = plan.inputs().world().ranks();
     this.plan = plan;
     this.lanes = new PlanSteps[ranks];
+    this.kept = new long[ranks];
+    this.resident = cold ? 0 : plan.bytesAtStart();
+    this.peak = resident;
     for (int rank = 0; rank < ranks; rank++) {
       lanes[rank] = plan.lane(rank, cold);
     }
@@ -38,8 +44,10 @@ public final class PlannedOrder {
   /** The deliveries of the next step, by rank and position, or null at the end. */
   public Deliver @Nullable [][] next() {
     if (step == plan.steps()) {
+      end();
       return null;
     }
+    stepPeak = resident;
     Deliver[][] batches = new Deliver[lanes.length][];
     for (int rank = 0; rank < lanes.length; rank++) {
       batches[rank] = batch(rank);
@@ -55,27 +63,57 @@ public final class PlannedOrder {
       switch (next) {
         case Deliver deliver -> places[i++] = deliver;
         case null -> throw new IllegalStateException("the plan ends before its last step");
-        default -> count(next);
+        default -> count(rank, next);
       }
     }
     return places;
   }
 
-  private void count(PlanStep next) {
-    if (next instanceof PlanStep.Load load) {
-      reads++;
-      bytes += ExtentCuts.coveringBytes(load.extent());
-      if (load.frame() != PlanStep.IN_BATCH) {
-        resident += plan.frameBytes();
-        peak = Math.max(peak, resident);
+  /** What comes behind the last delivery: it may still be kept. */
+  private void end() {
+    for (int rank = 0; rank < lanes.length; rank++) {
+      for (PlanStep next = lanes[rank].next(); next != null; next = lanes[rank].next()) {
+        count(rank, next);
       }
-    } else if (next instanceof PlanStep.Fetch) {
-      fetches++;
-      resident += plan.frameBytes();
-      peak = Math.max(peak, resident);
-    } else if (next instanceof PlanStep.Release) {
-      resident -= plan.frameBytes();
     }
+  }
+
+  private void count(int rank, PlanStep next) {
+    switch (next) {
+      case PlanStep.Load load -> {
+        reads++;
+        bytes += ExtentCuts.coveringBytes(load.extent());
+        if (load.frame() != PlanStep.IN_BATCH) {
+          // An extent that is larger than a frame has one of its own size.
+          hold(Math.max(plan.frameBytes(), ExtentCuts.coveringBytes(load.extent())));
+        }
+      }
+      case PlanStep.Fetch _ -> {
+        fetches++;
+        hold(plan.frameBytes());
+      }
+      case PlanStep.Release _ -> resident -= plan.frameBytes();
+      case PlanStep.Keep keep when keep.tier() == Caching.MEMORY -> {
+        long length = plan.inputs().layout().length(keep.sample());
+        kept[rank] += length;
+        hold(length);
+      }
+      case PlanStep.Drop drop when drop.tier() == Caching.MEMORY -> {
+        long length =
+            drop.sample() == PlanStep.Drop.ALL
+                ? kept[rank]
+                : plan.inputs().layout().length(drop.sample());
+        kept[rank] -= length;
+        resident -= length;
+      }
+      default -> {}
+    }
+  }
+
+  private void hold(long more) {
+    resident += more;
+    stepPeak = Math.max(stepPeak, resident);
+    peak = Math.max(peak, resident);
   }
 
   /** Reads from the store up to here. */
@@ -93,8 +131,13 @@ public final class PlannedOrder {
     return bytes;
   }
 
-  /** The most bytes of frames that the ranks of the job have held at once. */
+  /** The most bytes that the ranks of the job have held at once. */
   public long peakResidentBytes() {
     return peak;
+  }
+
+  /** The most bytes that they have held while the batches of the last step were made. */
+  public long stepResidentBytes() {
+    return stepPeak;
   }
 }

@@ -33,6 +33,13 @@ public final class Quality {
       double distinctExtents,
       double spread) {}
 
+  /**
+   * The pairs in a batch that share an extent.
+   *
+   * @param byChance how many would in a full shuffle, on average
+   */
+  public record Mates(double pairs, double byChance) {}
+
   /** Mates over many batches. */
   private final class Tally {
     double pairs;
@@ -42,7 +49,7 @@ public final class Quality {
     double distinct;
     int fullest; // samples; short batches say little, one by one
 
-    void add(long[] extents) {
+    Mates add(long[] extents) {
       Arrays.sort(extents);
       double batchMates = 0;
       int different = 0;
@@ -64,6 +71,7 @@ public final class Quality {
       if (extents.length == fullest && batchPairs > 0) {
         worst = Math.max(worst, batchMates / batchPairs);
       }
+      return new Mates(batchMates, batchPairs * chance);
     }
 
     double mateRatio() {
@@ -83,8 +91,12 @@ public final class Quality {
     this.chance = samples < 2 ? 0 : mates / samples / (samples - 1);
   }
 
-  /** Adds one step: the samples that each rank gets, without repeats. Steps come in their order. */
-  public void add(long[][] ofRanks) {
+  /**
+   * Adds one step: the samples that each rank gets, without repeats. Steps come in their order.
+   *
+   * @return the mates in its global batch
+   */
+  public Mates add(long[][] ofRanks) {
     int count = 0;
     for (long[] batch : ofRanks) {
       count += batch.length;
@@ -100,7 +112,7 @@ public final class Quality {
       }
       own.add(Arrays.copyOfRange(all, start, at));
     }
-    global.add(all);
+    return global.add(all);
   }
 
   private void place(long extent) {

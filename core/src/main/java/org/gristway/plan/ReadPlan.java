@@ -49,6 +49,14 @@ public interface ReadPlan {
   }
 
   /**
+   * What is in the memory of all nodes when the epoch begins, unless it begins cold: that which
+   * stays from the epochs before.
+   */
+  default long bytesAtStart() {
+    return 0;
+  }
+
+  /**
    * The steps of one rank of this node.
    *
    * @param cold true if nothing is left in memory of an epoch before: the run begins here

@@ -171,7 +171,10 @@ class QualityTest {
     ExtentCuts cuts = ExtentCuts.cut(Layouts.fixed(1000, 4096), 10 * 4096);
     Quality quality = new Quality(cuts);
     for (long first = 0; first < 1000; first += 10) {
-      quality.add(new long[][] {LongStream.range(first, first + 10).toArray()});
+      Quality.Mates mates =
+          quality.add(new long[][] {LongStream.range(first, first + 10).toArray()});
+      assertThat(mates.pairs()).isEqualTo(45);
+      assertThat(mates.byChance()).isCloseTo(45 * 9 / 999.0, within(1e-9));
     }
     Quality.Report report = quality.report();
     assertThat(report.mateRatio()).isCloseTo(999 / 9.0, within(1e-9));

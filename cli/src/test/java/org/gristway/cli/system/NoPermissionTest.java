@@ -144,6 +144,15 @@ class NoPermissionTest {
   }
 
   @Test
+  void aPageWhoseFolderCannotBeWrittenToIsNamed() throws IOException {
+    Path closed = Files.createDirectory(folder.resolve("closed"));
+    Path page = Files.writeString(closed.resolve("plan.html"), "old");
+    assertThat(asUser("plan", dataset(), "--html", page).complaint(3))
+        .contains(page + ": permission denied");
+    assertThat(page).hasContent("old");
+  }
+
+  @Test
   void aDatasetOfSomebodyElseIsNotChanged() throws IOException {
     Path dataset = dataset();
     Path copy = Trees.copy(dataset, folder.resolve("copy.gw"));

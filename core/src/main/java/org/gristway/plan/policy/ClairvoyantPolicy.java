@@ -81,6 +81,12 @@ public final class ClairvoyantPolicy implements ReadPolicy {
       return staging.residentBytes(inputs.world().mostRanks());
     }
 
+    /** With a new stretch the caches are emptied, before anything else. */
+    @Override
+    public long bytesAtStart() {
+      return placement.bytesInMemory(inStretch);
+    }
+
     @Override
     public PlanSteps lane(int rank, boolean cold) {
       return new Lane(this, rank, cold);

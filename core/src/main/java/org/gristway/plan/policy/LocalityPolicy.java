@@ -110,6 +110,11 @@ public final class LocalityPolicy implements ReadPolicy {
     }
 
     @Override
+    public long bytesAtStart() {
+      return epoch == 0 ? 0 : owners.bytes();
+    }
+
+    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return new Lane(this, rank, cold || epoch == 0);
     }
@@ -299,6 +304,15 @@ public final class LocalityPolicy implements ReadPolicy {
 
     int of(long sample) {
       return table.getAtIndex(ValueLayout.JAVA_INT, sample);
+    }
+
+    /** What all ranks keep together. */
+    long bytes() {
+      long sum = 0;
+      for (long sample = 0; sample < inputs.layout().sampleCount(); sample++) {
+        sum += of(sample) == NONE ? 0 : inputs.layout().length(sample);
+      }
+      return sum;
     }
   }
 }

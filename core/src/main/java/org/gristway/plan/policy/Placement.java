@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import org.gristway.plan.Caching;
 import org.gristway.plan.PlanInputs;
 
 /**
@@ -172,6 +173,27 @@ final class Placement {
   /** The tier in which whoever gets the sample in an epoch of the stretch keeps it. */
   static int tier(long bits, int epoch) {
     return (int) (bits >>> (TIERS * epoch) & 3) - 1;
+  }
+
+  /** What all ranks keep in memory when the first few epochs of the stretch are over. */
+  long bytesInMemory(int epochs) {
+    long sum = 0;
+    for (long sample = 0; epochs > 0 && sample < inputs.layout().sampleCount(); sample++) {
+      int keepers = bits(sample) == 0 ? 0 : keepersInMemory(sample, epochs);
+      sum += keepers == 0 ? 0 : keepers * inputs.layout().length(sample);
+    }
+    return sum;
+  }
+
+  private int keepersInMemory(long sample, int epochs) {
+    int[] ranks = new int[epochs];
+    int keepers = 0;
+    for (int epoch = 0; epoch < epochs; epoch++) {
+      ranks[epoch] = rank(sample, epoch);
+      boolean inMemory = tier(bits(sample), epoch) == Caching.MEMORY;
+      keepers += inMemory && firstWith(ranks, ranks[epoch]) == epoch ? 1 : 0;
+    }
+    return keepers;
   }
 
   /** Who gets a sample in an epoch of the stretch. */

@@ -64,6 +64,11 @@ public final class UnboundedPolicy implements ReadPolicy {
     }
 
     @Override
+    public long bytesAtStart() {
+      return inputs.world().nodes() * residentBytes();
+    }
+
+    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return new Lane(this, rank, cold);
     }

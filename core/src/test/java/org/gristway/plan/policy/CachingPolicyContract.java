@@ -71,6 +71,14 @@ abstract class CachingPolicyContract extends BoundedPolicyContract {
           .mapToLong(entry -> inputs.layout().length(entry.getKey()))
           .sum();
     }
+
+    long bytesInMemory() {
+      long sum = 0;
+      for (int rank = 0; rank < kept.size(); rank++) {
+        sum += bytes(rank, Caching.MEMORY);
+      }
+      return sum;
+    }
   }
 
   /** A case over whole epochs, with a disk and a number of epochs. */
@@ -107,6 +115,7 @@ abstract class CachingPolicyContract extends BoundedPolicyContract {
               int own = rank;
               Pulled.of(Drop.class, lanes.get(rank)).forEach(drop -> caches.drop(own, drop));
             }
+            assertThat(plan.bytesAtStart()).as("epoch %d", epoch).isEqualTo(caches.bytesInMemory());
             for (int rank = 0; rank < each.ranks(); rank++) {
               for (Fetch fetch : Pulled.of(Fetch.class, lanes.get(rank))) {
                 Source source = fetch.source();
