@@ -210,7 +210,9 @@ def test_the_jar_is_stale_by_the_same_sources_as_the_launchers() -> None:
     assert named == [(",".join(java._MODULES), "pom.xml"), (",".join(java._MODULES), "src/main")]
 
 
-@pytest.mark.parametrize("arguments", [["pack", "a b", "c.gw"], ["info", "x.gw", "--json"], []])
+@pytest.mark.parametrize(
+    "arguments", [["pack", "a b", "c.gw"], ["info", "x.gw", "--json"], ["simulate"], []]
+)
 @pytest.mark.parametrize("with_cache", [False, True])
 def test_the_command_line_runs_as_the_launcher_runs_it(
     arguments: list[str],
@@ -252,6 +254,7 @@ def test_the_command_line_runs_as_the_launcher_runs_it(
     assert set(ours) - node - {"org.gristway.cli.Main", *arguments} <= {
         "-Xmx256m",
         "-XX:TieredStopAtLevel=1",
+        "-Xmx2g",
     }
 
 

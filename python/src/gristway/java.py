@@ -125,6 +125,8 @@ def command_line(arguments: list[str]) -> list[str]:
     flags = ["-Xmx256m"]
     if arguments and arguments[0] in _SHORT_COMMANDS:
         flags.append("-XX:TieredStopAtLevel=1")
+    if arguments and arguments[0] == "simulate":
+        flags.append("-Xmx2g")  # a thousand nodes at once, and nothing to run beside
     return [*_java(*flags), "org.gristway.cli.Main", *arguments]
 
 

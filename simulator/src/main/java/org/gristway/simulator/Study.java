@@ -3,6 +3,7 @@ package org.gristway.simulator;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.gristway.Progress;
@@ -43,8 +44,18 @@ public final class Study {
                 .toList());
       }
     }
-    return runs.stream()
-        .map(policies -> policies.stream().map(CompletableFuture::join).toList())
-        .toList();
+    return runs.stream().map(policies -> policies.stream().map(Study::outcome).toList()).toList();
+  }
+
+  private static Simulated outcome(CompletableFuture<Simulated> run) {
+    try {
+      return run.join();
+    } catch (CompletionException thrown) {
+      switch (thrown.getCause()) {
+        case Error error -> throw error; // such as that memory is not enough
+        case RuntimeException bug -> throw bug;
+        case null, default -> throw thrown;
+      }
+    }
   }
 }
