@@ -10,7 +10,6 @@ import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Shares;
 import org.gristway.plan.World;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Delivers the requested order exactly. Each rank keeps the samples that it will be asked for most
@@ -29,7 +28,7 @@ public final class ClairvoyantPolicy implements ReadPolicy {
 
   public static final String NAME = "clairvoyant";
 
-  private volatile @Nullable Placement placement; // that was made last
+  private final Shared<Placement> placements = new Shared<>();
 
   @Override
   public String name() {
@@ -51,12 +50,10 @@ public final class ClairvoyantPolicy implements ReadPolicy {
     Staging staging = Staging.of(inputs);
     int epochs = Math.min(Placement.MOST_EPOCHS, inputs.settings().caching().epochs());
     long first = epoch - epoch % epochs;
-    Placement known = placement;
-    if (known == null || !known.isOf(inputs, first)) {
-      known = new Placement(inputs, first, epochs, staging.cacheBytes());
-      placement = known;
-    }
-    return new Plan(inputs, epoch, staging, known, (int) (epoch - first));
+    Placement placement =
+        placements.of(
+            inputs, first, () -> new Placement(inputs, first, epochs, staging.cacheBytes()));
+    return new Plan(inputs, epoch, staging, placement, (int) (epoch - first));
   }
 
   /**
@@ -64,22 +61,7 @@ public final class ClairvoyantPolicy implements ReadPolicy {
    */
   private record Plan(
       PlanInputs inputs, long epoch, Staging staging, Placement placement, int inStretch)
-      implements ReadPlan {
-
-    @Override
-    public int laneFrames() {
-      return staging.frames();
-    }
-
-    @Override
-    public long frameBytes() {
-      return staging.frameBytes();
-    }
-
-    @Override
-    public long residentBytes() {
-      return staging.residentBytes(inputs.world().mostRanks());
-    }
+      implements StagedPlan {
 
     @Override
     public PlanSteps lane(int rank, boolean cold) {

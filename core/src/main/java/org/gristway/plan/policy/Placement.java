@@ -23,7 +23,6 @@ final class Placement {
   private static final int TIERS = 2;
 
   private final PlanInputs inputs;
-  private final long firstEpoch;
   private final Accesses accesses;
   private final MemorySegment table;
 
@@ -87,7 +86,6 @@ final class Placement {
    */
   Placement(PlanInputs inputs, long firstEpoch, int epochs, long memory) {
     this.inputs = inputs;
-    this.firstEpoch = firstEpoch;
     this.accesses = new Accesses(inputs, firstEpoch, epochs);
     long samples = inputs.layout().sampleCount();
     this.table = Arena.ofAuto().allocate(8 * Math.max(1, samples), 8);
@@ -153,15 +151,6 @@ final class Placement {
       }
     }
     table.setAtIndex(ValueLayout.JAVA_LONG, sample, bits);
-  }
-
-  /** True if other inputs have the same placement in the stretch that begins with an epoch. */
-  boolean isOf(PlanInputs others, long epoch) {
-    return firstEpoch == epoch
-        && inputs.layout().id().equals(others.layout().id())
-        && inputs.seed() == others.seed()
-        && inputs.world().ranks() == others.world().ranks()
-        && inputs.settings().equals(others.settings());
   }
 
   /** All that is known of a sample: for {@link #tier}. */
