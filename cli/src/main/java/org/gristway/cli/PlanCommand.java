@@ -41,9 +41,8 @@ final class PlanCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, unbounded, or"
-              + " all, which is the"
-              + " default.")
+          "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant,"
+              + " clairvoyant-next-use, locality, unbounded, or all, which is the default.")
   private String policy = ALL;
 
   @Mixin private ReadArguments arguments = new ReadArguments();

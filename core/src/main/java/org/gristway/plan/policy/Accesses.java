@@ -31,6 +31,11 @@ final class Accesses {
     return orders.length;
   }
 
+  /** How many samples a rank is asked for in an epoch. */
+  long of(int rank) {
+    return shares.of(rank);
+  }
+
   /** All samples that a rank is asked for in an epoch of the stretch, in that order. */
   void forEach(int rank, int epoch, LongConsumer visitor) {
     for (long step = 0; step < shares.steps(); step++) {

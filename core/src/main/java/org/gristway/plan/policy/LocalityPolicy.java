@@ -219,10 +219,11 @@ public final class LocalityPolicy implements ReadPolicy {
       }
       long sample = deal.samples()[deal.starts()[rank] + position];
       int owner = plan.owners.of(sample);
+      int after = owner == rank ? Caching.MEMORY : NOT_KEPT;
       if (cold || owner == Owners.NONE) {
-        return new Wanted(sample, null, owner == rank ? Caching.MEMORY : NOT_KEPT);
+        return new Wanted(sample, null, NOT_KEPT, after);
       }
-      return new Wanted(sample, source(owner), NOT_KEPT);
+      return new Wanted(sample, source(owner), after, after);
     }
 
     private PlanStep.Source source(int owner) {
