@@ -56,7 +56,7 @@ final class PlanCommand implements CliCommand {
       paramLabel = "NAME",
       description =
           "What to look at: sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant,"
-              + " locality, unbounded, or all, which is the default.")
+              + " clairvoyant-next-use, locality, unbounded, or all, which is the default.")
   private String policy = ALL;
 
   @Mixin private ReadArguments arguments = new ReadArguments();

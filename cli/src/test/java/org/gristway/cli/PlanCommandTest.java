@@ -30,6 +30,7 @@ class PlanCommandTest {
           "redirect",
           "redirect-position",
           "clairvoyant",
+          "clairvoyant-next-use",
           "locality",
           "unbounded");
 
@@ -281,8 +282,8 @@ class PlanCommandTest {
             .filter(l -> l.contains("too small"))
             .toList();
     assertThat(rows).hasSize(2);
-    assertThat(rows.get(0)).startsWith("chunk-shuffle      the memory is too small");
-    assertThat(rows.get(1)).startsWith("redirect           the memory is too small");
+    assertThat(rows.get(0)).startsWith("chunk-shuffle         the memory is too small");
+    assertThat(rows.get(1)).startsWith("redirect              the memory is too small");
     JsonNode json = json(run("plan", with(little, "--json")));
     assertThat(json.get("policies").get(2).propertyNames())
         .containsExactly("policy", "planVersion", "refusal");

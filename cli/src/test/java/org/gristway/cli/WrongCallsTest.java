@@ -58,9 +58,9 @@ class WrongCallsTest {
           read --extent 0 empty          | invalid value for option '--extent': '0' is nothing; give a size or 'auto'; see 'gristway read --help'
           read --extent 5000 data.gw     | an extent must be a multiple of 4KiB and at most 1GiB, not 5000 bytes
           read --tail long empty         | invalid value for option '--tail': 'long' is none of short, drop and pad; see 'gristway read --help'
-          read --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, locality, unbounded]
+          read --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, clairvoyant-next-use, locality, unbounded]
           read --order - --json data.gw  | --order - and --json would both go to standard output: name a file; see 'gristway read --help'
-          plan --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, locality, unbounded]
+          plan --policy x data.gw        | there is no policy 'x'; there are [sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant, clairvoyant-next-use, locality, unbounded]
           plan --epochs 2 data.gw        | unknown option '--epochs'; did you mean '--epoch'? see 'gristway plan --help'
           plan --epoch -1 data.gw        | --epoch must be 0 or more, not -1; see 'gristway plan --help'
           plan --epoch 9223372036854775807 data.gw | there is no epoch after 9223372036854775807 to compare with; see 'gristway plan --help'

@@ -11,9 +11,10 @@ import org.gristway.chunk.Extent;
  * budget all that time, so a plan that never has more frames than the budget allows keeps it by
  * construction.
  *
- * <p>{@code Fetch}, {@code Keep} and {@code Drop} are the words of plans that cache samples. What a
- * step keeps, every later step of the job may fetch, of any rank. {@code Send} and {@code Receive}
- * are those of plans whose nodes push samples to each other.
+ * <p>{@code Fetch}, {@code Keep} and {@code Drop} are the words of plans that cache samples. What
+ * is kept in an epoch, any rank may fetch in every later one before that in which it is dropped; in
+ * that, the lane alone that drops it. {@code Send} and {@code Receive} are those of plans whose
+ * nodes push samples to each other.
  *
  * <p>Next on the way from file to tensor: {@link org.gristway.plan.policy.RedirectPolicy}, which
  * decides on these steps.
@@ -43,7 +44,7 @@ public sealed interface PlanStep {
   /** Puts the sample that was delivered last into a tier of this node's cache. */
   record Keep(long sample, int tier) implements PlanStep {}
 
-  /** Takes a sample out of a tier, or {@link #ALL} that the lane has kept there. */
+  /** Takes a sample that the lane has kept out of a tier, or {@link #ALL} of them. */
   record Drop(long sample, int tier) implements PlanStep {
     public static final long ALL = -1;
   }

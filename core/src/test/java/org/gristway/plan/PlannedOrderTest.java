@@ -70,6 +70,8 @@ class PlannedOrderTest {
         case PlanStep.Release _ -> frames--;
         case PlanStep.Keep keep when keep.tier() == Caching.MEMORY ->
             stays += plan.inputs().layout().length(keep.sample());
+        case PlanStep.Drop drop when drop.tier() == Caching.MEMORY ->
+            stays -= plan.inputs().layout().length(drop.sample());
         default -> {}
       }
       peak = Math.max(peak, frames * plan.frameBytes() + stays);

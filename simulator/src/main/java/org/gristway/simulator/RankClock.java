@@ -84,7 +84,7 @@ final class RankClock {
         case PlanStep.Load load -> load(load);
         case PlanStep.Fetch fetch -> fetch(fetch);
         case PlanStep.Keep keep -> keep(keep);
-        case PlanStep.Drop drop -> kept = drop.tier() == Caching.MEMORY ? 0 : kept;
+        case PlanStep.Drop drop -> drop(drop);
         case PlanStep.Release _ -> resident -= frameBytes;
         case PlanStep.EpochEnd _ -> {
           if (begun) {
@@ -130,6 +130,12 @@ final class RankClock {
       peakResident = Math.max(peakResident, resident + kept);
     } else {
       machines.write(now, node, bytes);
+    }
+  }
+
+  private void drop(PlanStep.Drop drop) {
+    if (drop.tier() == Caching.MEMORY) {
+      kept -= drop.sample() == PlanStep.Drop.ALL ? kept : inputs.layout().length(drop.sample());
     }
   }
 

@@ -22,7 +22,7 @@ class SimulationTest {
       sample-bytes: fixed 100KB
       memory: 200MB
       batch: 50
-      policies: perfect sample-order staging chunk-shuffle redirect redirect-position unbounded
+      policies: perfect sample-order staging chunk-shuffle redirect redirect-position unbounded clairvoyant clairvoyant-next-use locality
       """;
 
   private static Simulated run(String policy, String... lines) {
@@ -61,6 +61,13 @@ class SimulationTest {
     Simulated result = run(policy, "storage.rate: 1GB", "work.compute-rate: 100MB", "epochs: 3");
     assertThat(result.seconds()).isCloseTo(60, within(1.0));
     assertThat(result.stallSeconds()).isLessThan(1);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"clairvoyant", "clairvoyant-next-use", "locality"})
+  void what_is_kept_counts_against_the_memory(String policy) {
+    Simulated result = run(policy, "nodes: 4", "epochs: 5");
+    assertThat(result.peakResidentBytes()).isBetween(190_000_000L, 200_000_000L);
   }
 
   @Test

@@ -1,5 +1,6 @@
 package org.gristway.plan.policy;
 
+import java.util.function.LongConsumer;
 import org.gristway.plan.Permutation;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.SampleSet;
@@ -28,6 +29,21 @@ final class Accesses {
 
   int epochs() {
     return orders.length;
+  }
+
+  /** How many samples a rank is asked for in an epoch. */
+  long of(int rank) {
+    return shares.of(rank);
+  }
+
+  /** All samples that a rank is asked for in an epoch of the stretch, in that order. */
+  void forEach(int rank, int epoch, LongConsumer visitor) {
+    for (long step = 0; step < shares.steps(); step++) {
+      long first = shares.firstRequest(rank, step);
+      for (int i = 0; i < shares.fresh(rank, step); i++) {
+        visitor.accept(orders[epoch].at(first + i));
+      }
+    }
   }
 
   /** The rank that gets a sample in an epoch, counted from the first of the stretch. */

@@ -1,16 +1,6 @@
 package org.gristway.plan.policy;
 
-import org.gristway.plan.Caching;
 import org.gristway.plan.PlanInputs;
-import org.gristway.plan.PlanInputs.Requests;
-import org.gristway.plan.PlanStep;
-import org.gristway.plan.PlanStep.Source;
-import org.gristway.plan.PlanSteps;
-import org.gristway.plan.ReadPlan;
-import org.gristway.plan.ReadPolicy;
-import org.gristway.plan.Shares;
-import org.gristway.plan.World;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Delivers the requested order exactly. Each rank keeps the samples that it will be asked for most
@@ -25,11 +15,9 @@ import org.jspecify.annotations.Nullable;
  * so what is where follows from the plan and nobody guesses; frequencies are counted, and
  * placements made, for 32 epochs at a time.
  */
-public final class ClairvoyantPolicy implements ReadPolicy {
+public final class ClairvoyantPolicy extends StretchPolicy {
 
   public static final String NAME = "clairvoyant";
-
-  private volatile @Nullable Placement placement; // that was made last
 
   @Override
   public String name() {
@@ -42,115 +30,7 @@ public final class ClairvoyantPolicy implements ReadPolicy {
   }
 
   @Override
-  public boolean caches() {
-    return true;
-  }
-
-  @Override
-  public ReadPlan plan(PlanInputs inputs, long epoch) {
-    Staging staging = Staging.of(inputs);
-    int epochs = Math.min(Placement.MOST_EPOCHS, inputs.settings().caching().epochs());
-    long first = epoch - epoch % epochs;
-    Placement known = placement;
-    if (known == null || !known.isOf(inputs, first)) {
-      known = new Placement(inputs, first, epochs, staging.cacheBytes());
-      placement = known;
-    }
-    return new Plan(inputs, epoch, staging, known, (int) (epoch - first));
-  }
-
-  /**
-   * @param inStretch the epoch, counted from the first that the placement is for
-   */
-  private record Plan(
-      PlanInputs inputs, long epoch, Staging staging, Placement placement, int inStretch)
-      implements ReadPlan {
-
-    @Override
-    public int laneFrames() {
-      return staging.frames();
-    }
-
-    @Override
-    public long frameBytes() {
-      return staging.frameBytes();
-    }
-
-    @Override
-    public long residentBytes() {
-      return staging.residentBytes(inputs.world().mostRanks());
-    }
-
-    /** With a new stretch the caches are emptied, before anything else. */
-    @Override
-    public long bytesAtStart() {
-      return placement.bytesInMemory(inStretch);
-    }
-
-    @Override
-    public PlanSteps lane(int rank, boolean cold) {
-      return new Lane(this, rank, cold);
-    }
-  }
-
-  private static final class Lane extends SampleLane {
-
-    private final Plan plan;
-    private final int rank;
-    private final boolean cold;
-    private final World world;
-    private final Caching.Rates rates;
-    private final Shares shares;
-    private final Requests requests;
-    private final boolean isWhole;
-
-    Lane(Plan plan, int rank, boolean cold) {
-      super(plan, rank);
-      this.plan = plan;
-      this.rank = rank;
-      this.cold = cold;
-      this.world = plan.inputs().world();
-      this.rates = plan.inputs().settings().caching().rates();
-      this.shares = plan.inputs().shares();
-      this.requests = plan.inputs().requests(plan.epoch());
-      this.isWhole = plan.inputs().samples().isAll() && plan.inputs().segment() == 0;
-      if (plan.inStretch() == 0 && plan.epoch() > 0 && !cold) {
-        steps.add(new PlanStep.Drop(PlanStep.Drop.ALL, Caching.MEMORY));
-        steps.add(new PlanStep.Drop(PlanStep.Drop.ALL, Caching.DISK));
-      }
-    }
-
-    /** In the rest of an epoch, a sample may come to another rank than the placement knows of. */
-    private boolean keeps(long sample) {
-      return isWhole || plan.placement().rank(sample, plan.inStretch()) == rank;
-    }
-
-    @Override
-    Wanted wanted(long step, int position) {
-      long sample = requests.at(shares.firstRequest(rank, step) + position);
-      long bits = plan.placement().bits(sample);
-      int tier = keeps(sample) ? Placement.tier(bits, plan.inStretch()) : NOT_KEPT;
-      if (cold || bits == 0) {
-        return new Wanted(sample, null, tier);
-      }
-      Source best = null;
-      long bestRate = rates.store();
-      boolean kept = false;
-      for (int earlier = 0; earlier < plan.inStretch(); earlier++) {
-        int other = Placement.tier(bits, earlier);
-        if (other == NOT_KEPT) {
-          continue;
-        }
-        int keeper = plan.placement().rank(sample, earlier);
-        kept |= keeper == rank;
-        boolean here = world.nodeOf(keeper) == world.nodeOf(rank);
-        long rate = rates.of(other, here);
-        if (rate > bestRate || (rate == bestRate && here)) {
-          bestRate = rate;
-          best = new Source(here ? Source.HERE : world.nodeOf(keeper), other);
-        }
-      }
-      return new Wanted(sample, best, kept ? NOT_KEPT : tier);
-    }
+  TierTable table(PlanInputs inputs, Accesses accesses, long memory) {
+    return new Placement(inputs, accesses, memory).table();
   }
 }

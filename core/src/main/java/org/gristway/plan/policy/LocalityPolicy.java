@@ -11,7 +11,6 @@ import org.gristway.plan.PlanStep;
 import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
-import org.gristway.plan.SampleSet;
 import org.gristway.plan.Shares;
 import org.gristway.plan.World;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +36,7 @@ public final class LocalityPolicy implements ReadPolicy {
   /** Steps that are remembered for the lanes that have not come to them yet. */
   private static final int REMEMBERED = 16;
 
-  private volatile @Nullable Owners owners; // of the inputs that were planned last
+  private final Shared<Owners> owners = new Shared<>();
 
   @Override
   public String name() {
@@ -57,15 +56,11 @@ public final class LocalityPolicy implements ReadPolicy {
   @Override
   public ReadPlan plan(PlanInputs inputs, long epoch) {
     Staging staging = Staging.of(inputs);
-    Owners known = owners;
-    if (known == null || !known.areOf(inputs)) {
-      known = Owners.of(inputs, staging.cacheBytes());
-      owners = known;
-    }
+    Owners known = owners.of(inputs, 0, () -> Owners.of(inputs, staging.cacheBytes()));
     return new Plan(inputs, epoch, staging, known);
   }
 
-  private static final class Plan implements ReadPlan {
+  private static final class Plan implements StagedPlan {
 
     private final PlanInputs inputs;
     private final long epoch;
@@ -95,18 +90,8 @@ public final class LocalityPolicy implements ReadPolicy {
     }
 
     @Override
-    public int laneFrames() {
-      return staging.frames();
-    }
-
-    @Override
-    public long frameBytes() {
-      return staging.frameBytes();
-    }
-
-    @Override
-    public long residentBytes() {
-      return staging.residentBytes(inputs.world().mostRanks());
+    public Staging staging() {
+      return staging;
     }
 
     @Override
@@ -239,10 +224,11 @@ public final class LocalityPolicy implements ReadPolicy {
       }
       long sample = deal.samples()[deal.starts()[rank] + position];
       int owner = plan.owners.of(sample);
+      int after = owner == rank ? Caching.MEMORY : NOT_KEPT;
       if (cold || owner == Owners.NONE) {
-        return new Wanted(sample, null, owner == rank ? Caching.MEMORY : NOT_KEPT);
+        return new Wanted(sample, null, NOT_KEPT, after);
       }
-      return new Wanted(sample, source(owner), NOT_KEPT);
+      return new Wanted(sample, source(owner), after, after);
     }
 
     private PlanStep.Source source(int owner) {
@@ -257,49 +243,43 @@ public final class LocalityPolicy implements ReadPolicy {
 
     static final int NONE = -1;
 
-    private final PlanInputs inputs;
+    private final int ranks;
     private final MemorySegment table;
+    private final long bytes;
 
-    private Owners(PlanInputs inputs, MemorySegment table) {
-      this.inputs = inputs;
+    private Owners(int ranks, MemorySegment table, long bytes) {
+      this.ranks = ranks;
       this.table = table;
+      this.bytes = bytes;
     }
 
     /** The first reader keeps a sample while its memory lasts; large samples are not kept. */
     static Owners of(PlanInputs inputs, long cacheBytes) {
       long count = inputs.layout().sampleCount();
-      PlanInputs whole = inputs.with(SampleSet.all(count), 0);
-      Shares shares = whole.shares();
-      Requests requests = whole.requests(0);
       MemorySegment table = Arena.ofAuto().allocate(4 * Math.max(1, count), 4);
       table.fill((byte) NONE);
-      for (int rank = 0; rank < inputs.world().ranks(); rank++) {
-        long left = cacheBytes;
-        for (long step = 0; step < shares.steps(); step++) {
-          long first = shares.firstRequest(rank, step);
-          for (int i = 0; i < shares.fresh(rank, step); i++) {
-            long sample = requests.at(first + i);
-            long length = inputs.layout().length(sample);
-            if (length <= left && !inputs.cuts().isLarge(inputs.layout().location(sample))) {
-              table.setAtIndex(ValueLayout.JAVA_INT, sample, rank);
-              left -= length;
-            }
-          }
-        }
+      Accesses accesses = new Accesses(inputs, 0, 1);
+      long[] left = new long[inputs.world().ranks()];
+      Arrays.fill(left, cacheBytes);
+      for (int each = 0; each < left.length; each++) {
+        int rank = each;
+        accesses.forEach(
+            rank,
+            0,
+            sample -> {
+              long length = inputs.layout().length(sample);
+              if (length <= left[rank]
+                  && !inputs.cuts().isLarge(inputs.layout().location(sample))) {
+                table.setAtIndex(ValueLayout.JAVA_INT, sample, rank);
+                left[rank] -= length;
+              }
+            });
       }
-      return new Owners(inputs, table);
-    }
-
-    /** True if other inputs have the same owners: those of another segment, for example. */
-    boolean areOf(PlanInputs others) {
-      return inputs.layout().id().equals(others.layout().id())
-          && inputs.seed() == others.seed()
-          && inputs.world().ranks() == others.world().ranks()
-          && inputs.settings().equals(others.settings());
+      return new Owners(left.length, table, left.length * cacheBytes - Arrays.stream(left).sum());
     }
 
     int ranks() {
-      return inputs.world().ranks();
+      return ranks;
     }
 
     int of(long sample) {
@@ -308,11 +288,7 @@ public final class LocalityPolicy implements ReadPolicy {
 
     /** What all ranks keep together. */
     long bytes() {
-      long sum = 0;
-      for (long sample = 0; sample < inputs.layout().sampleCount(); sample++) {
-        sum += of(sample) == NONE ? 0 : inputs.layout().length(sample);
-      }
-      return sum;
+      return bytes;
     }
   }
 }

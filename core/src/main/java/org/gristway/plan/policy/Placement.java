@@ -1,32 +1,21 @@
 package org.gristway.plan.policy;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-import org.gristway.plan.Caching;
 import org.gristway.plan.PlanInputs;
 
 /**
  * Which samples each rank keeps, and in which tier: those that it will be asked for most often in a
  * stretch of epochs, in memory until that is full, then on its disk. A rank keeps a sample from the
  * first time that it is asked for it to the end of the stretch.
- *
- * <p>It costs 8 bytes a sample, outside the heap: for every epoch two bits, which say in which tier
- * the rank keeps the sample that gets it then. That is why a stretch has 32 epochs at most.
- * Immutable, for any thread.
  */
 final class Placement {
-
-  static final int MOST_EPOCHS = 32;
 
   private static final int NOT_KEPT = SampleLane.NOT_KEPT;
   private static final int TIERS = 2;
 
   private final PlanInputs inputs;
-  private final long firstEpoch;
   private final Accesses accesses;
-  private final MemorySegment table;
+  private final TierTable table;
 
   /** Where the ranks stand while samples are dealt to tiers. */
   private final class Budgets {
@@ -86,16 +75,18 @@ final class Placement {
   /**
    * @param memory bytes of each rank for samples; the disk is as the settings say
    */
-  Placement(PlanInputs inputs, long firstEpoch, int epochs, long memory) {
+  Placement(PlanInputs inputs, Accesses accesses, long memory) {
     this.inputs = inputs;
-    this.firstEpoch = firstEpoch;
-    this.accesses = new Accesses(inputs, firstEpoch, epochs);
-    long samples = inputs.layout().sampleCount();
-    this.table = Arena.ofAuto().allocate(8 * Math.max(1, samples), 8);
+    this.accesses = accesses;
+    this.table = new TierTable(inputs, accesses);
     Budgets budgets = new Budgets(memory, inputs.settings().caching().diskBytes());
     forEachSample((sample, ranks, times) -> count(budgets, sample, ranks, times));
     budgets.cut();
     forEachSample((sample, ranks, times) -> place(budgets, sample, ranks, times));
+  }
+
+  TierTable table() {
+    return table;
   }
 
   private interface Visitor {
@@ -141,7 +132,6 @@ final class Placement {
   }
 
   private void place(Budgets budgets, long sample, int[] ranks, int[] times) {
-    long bits = 0;
     for (int epoch = 0; epoch < ranks.length; epoch++) {
       if (times[epoch] == 0) {
         continue;
@@ -149,55 +139,9 @@ final class Placement {
       int tier = budgets.tier(ranks[epoch], times[epoch], inputs.layout().length(sample));
       for (int later = epoch; later < ranks.length; later++) {
         if (ranks[later] == ranks[epoch]) {
-          bits |= (tier + 1L) << (TIERS * later);
+          table.keep(sample, later, tier);
         }
       }
     }
-    table.setAtIndex(ValueLayout.JAVA_LONG, sample, bits);
-  }
-
-  /** True if other inputs have the same placement in the stretch that begins with an epoch. */
-  boolean isOf(PlanInputs others, long epoch) {
-    return firstEpoch == epoch
-        && inputs.layout().id().equals(others.layout().id())
-        && inputs.seed() == others.seed()
-        && inputs.world().ranks() == others.world().ranks()
-        && inputs.settings().equals(others.settings());
-  }
-
-  /** All that is known of a sample: for {@link #tier}. */
-  long bits(long sample) {
-    return table.getAtIndex(ValueLayout.JAVA_LONG, sample);
-  }
-
-  /** The tier in which whoever gets the sample in an epoch of the stretch keeps it. */
-  static int tier(long bits, int epoch) {
-    return (int) (bits >>> (TIERS * epoch) & 3) - 1;
-  }
-
-  /** What all ranks keep in memory when the first few epochs of the stretch are over. */
-  long bytesInMemory(int epochs) {
-    long sum = 0;
-    for (long sample = 0; epochs > 0 && sample < inputs.layout().sampleCount(); sample++) {
-      int keepers = bits(sample) == 0 ? 0 : keepersInMemory(sample, epochs);
-      sum += keepers == 0 ? 0 : keepers * inputs.layout().length(sample);
-    }
-    return sum;
-  }
-
-  private int keepersInMemory(long sample, int epochs) {
-    int[] ranks = new int[epochs];
-    int keepers = 0;
-    for (int epoch = 0; epoch < epochs; epoch++) {
-      ranks[epoch] = rank(sample, epoch);
-      boolean inMemory = tier(bits(sample), epoch) == Caching.MEMORY;
-      keepers += inMemory && firstWith(ranks, ranks[epoch]) == epoch ? 1 : 0;
-    }
-    return keepers;
-  }
-
-  /** Who gets a sample in an epoch of the stretch. */
-  int rank(long sample, int epoch) {
-    return accesses.rank(sample, epoch);
   }
 }

@@ -16,6 +16,7 @@ public final class Policies {
           new RedirectPolicy(),
           new RedirectPositionPolicy(),
           new ClairvoyantPolicy(),
+          new ClairvoyantNextUsePolicy(),
           new LocalityPolicy(),
           new UnboundedPolicy());
 

@@ -1,6 +1,5 @@
 package org.gristway.plan.policy;
 
-import org.gristway.Failure;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
@@ -37,29 +36,18 @@ public final class RedirectPositionPolicy implements ReadPolicy {
 
   @Override
   public ReadPlan plan(PlanInputs inputs, long epoch) {
-    long slotBytes = inputs.cuts().sampleFrameBytes();
-    if (inputs.settings().memory() < slotBytes) {
-      throw Failure.wrongCall(
-          "the memory is too small for policy '%s': give it %d or more (each rank on a machine takes"
-              + " at least %d bytes, for the largest sample)",
-          NAME, slotBytes * inputs.world().mostRanks(), slotBytes);
-    }
-    return new Plan(inputs, epoch, new Deal(inputs, epoch));
+    return new Plan(inputs, epoch, SampleFrames.bytes(inputs), new Deal(inputs, epoch));
   }
 
-  private record Plan(PlanInputs inputs, long epoch, Deal deal) implements ReadPlan {
-
-    @Override
-    public long frameBytes() {
-      return inputs.cuts().sampleFrameBytes();
-    }
+  private record Plan(PlanInputs inputs, long epoch, long frameBytes, Deal deal)
+      implements ReadPlan {
 
     @Override
     public int laneFrames() {
       long useful =
           Math.min(
               inputs.layout().sampleCount() + 1, Integer.MAX_VALUE / inputs.world().mostRanks());
-      return (int) Math.min(useful, inputs.settings().memory() / frameBytes());
+      return (int) Math.min(useful, inputs.settings().memory() / frameBytes);
     }
 
     @Override

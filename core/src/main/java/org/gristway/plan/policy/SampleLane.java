@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A lane that gets each sample on its own, in the order of its deliveries, as many ahead as there
- * are frames. A policy decides which sample that is, where it comes from, and whether it is kept.
+ * are frames. A policy decides which sample that is, where it comes from, and where it is kept.
  */
 abstract class SampleLane extends BatchLane {
 
@@ -22,9 +22,10 @@ abstract class SampleLane extends BatchLane {
    * The sample of a place.
    *
    * @param source where it is fetched from; null: the store
-   * @param keptIn the tier that it goes to once it is delivered, or {@link #NOT_KEPT}
+   * @param before the tier in which the lane keeps it until it is delivered, or {@link #NOT_KEPT}
+   * @param after the tier in which the lane keeps it from then on, or {@link #NOT_KEPT}
    */
-  record Wanted(long sample, PlanStep.@Nullable Source source, int keptIn) {}
+  record Wanted(long sample, PlanStep.@Nullable Source source, int before, int after) {}
 
   private record Coming(Wanted wanted, Extent extent, int frame) {}
 
@@ -89,10 +90,20 @@ abstract class SampleLane extends BatchLane {
       return;
     }
     steps.add(places.deliver(sample, next.frame()));
-    if (next.wanted().keptIn() != NOT_KEPT) {
-      steps.add(new PlanStep.Keep(sample, next.wanted().keptIn()));
-    }
+    move(sample, next.wanted().before(), next.wanted().after());
     steps.add(new PlanStep.Release(next.frame()));
     freeFrames.give(next.frame());
+  }
+
+  private void move(long sample, int from, int to) {
+    if (from == to) {
+      return;
+    }
+    if (from != NOT_KEPT) {
+      steps.add(new PlanStep.Drop(sample, from));
+    }
+    if (to != NOT_KEPT) {
+      steps.add(new PlanStep.Keep(sample, to));
+    }
   }
 }

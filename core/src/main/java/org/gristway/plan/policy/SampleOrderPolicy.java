@@ -50,7 +50,7 @@ public final class SampleOrderPolicy implements ReadPolicy {
         @Override
         Wanted wanted(long step, int position) {
           long sample = requests.at(shares.firstRequest(rank, step) + position);
-          return new Wanted(sample, null, NOT_KEPT);
+          return new Wanted(sample, null, NOT_KEPT, NOT_KEPT);
         }
       };
     }

@@ -1,6 +1,5 @@
 package org.gristway.plan.policy;
 
-import org.gristway.Failure;
 import org.gristway.plan.PlanInputs;
 
 /**
@@ -19,14 +18,8 @@ record Staging(int frames, long frameBytes, long cacheBytes) {
   private static final int SHARE = 4;
 
   static Staging of(PlanInputs inputs) {
-    long frameBytes = inputs.cuts().sampleFrameBytes();
+    long frameBytes = SampleFrames.bytes(inputs);
     long memory = inputs.settings().memory();
-    if (memory < frameBytes) {
-      throw Failure.wrongCall(
-          "the memory is too small for policy '%s': give it %d or more (each rank on a machine takes"
-              + " at least %d bytes, for the largest sample)",
-          inputs.settings().policy(), frameBytes * inputs.world().mostRanks(), frameBytes);
-    }
     long useful = Math.min(MOST_FRAMES, inputs.layout().sampleCount() + 1);
     int frames = (int) Math.clamp(memory / SHARE / frameBytes, 1, useful);
     return new Staging(frames, frameBytes, memory - frames * frameBytes);

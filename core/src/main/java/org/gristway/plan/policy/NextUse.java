@@ -1,0 +1,131 @@
+package org.gristway.plan.policy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.gristway.plan.PlanInputs;
+
+/**
+ * Which samples each rank keeps until it is asked for them again, and in which tier. The accesses
+ * of a rank are looked at in their order; at each, the sample is kept since the access before if
+ * there was room all the while, in memory or else on the disk. So of two samples that want the same
+ * room, the one that is asked for sooner has it: as many are served as by Belady's rule, which is
+ * the most for samples of one size and one tier.
+ *
+ * <p>Room that is left goes to others: from its last access to the end of the stretch, a sample is
+ * kept by the rank that got it in the first epoch.
+ *
+ * <p>Room is counted in slots of time, 1024 an epoch: a sample has that of the slots in which it
+ * comes and goes, so a tier is never overfull, and unused by less than a thousandth of what a rank
+ * is asked for in an epoch. While the table is filled, another of 4 bytes a sample is needed.
+ */
+final class NextUse {
+
+  private static final int NOT_KEPT = SampleLane.NOT_KEPT;
+  private static final int MOST_SLOTS = 1024; // of an epoch
+
+  private final PlanInputs inputs;
+  private final Accesses accesses;
+  private final long memory;
+  private final TierTable table;
+
+  NextUse(PlanInputs inputs, Accesses accesses, long memory) {
+    this.inputs = inputs;
+    this.accesses = accesses;
+    this.memory = memory;
+    this.table = new TierTable(inputs, accesses);
+    try (Arena arena = Arena.ofConfined()) {
+      long samples = Math.max(1, inputs.layout().sampleCount());
+      MemorySegment latest = arena.allocate(4 * samples, 4);
+      for (int rank = 0; rank < inputs.world().ranks(); rank++) {
+        new OfRank(rank, latest).decide();
+      }
+    }
+  }
+
+  TierTable table() {
+    return table;
+  }
+
+  /** What one rank keeps. */
+  private final class OfRank {
+
+    private final int rank;
+    private final MemorySegment latest; // by sample: an access, see below; 0 if there was none
+    private final long perSlot; // accesses
+    private final int slots; // of an epoch
+    private final Occupancy[] tiers;
+    private int epoch;
+    private long inEpoch; // accesses before this one
+
+    OfRank(int rank, MemorySegment latest) {
+      this.rank = rank;
+      this.latest = latest;
+      long inAnEpoch = Math.max(1, accesses.of(rank));
+      this.perSlot = Math.ceilDiv(inAnEpoch, MOST_SLOTS);
+      this.slots = (int) Math.ceilDiv(inAnEpoch, perSlot);
+      int all = slots * accesses.epochs();
+      this.tiers =
+          new Occupancy[] {
+            new Occupancy(all, memory), new Occupancy(all, inputs.settings().caching().diskBytes())
+          };
+    }
+
+    void decide() {
+      for (epoch = 0; epoch < accesses.epochs(); epoch++) {
+        inEpoch = 0;
+        accesses.forEach(rank, epoch, this::access);
+      }
+      accesses.forEach(rank, 0, this::keepForOthers);
+      // Not the whole table, which would cost as much for each rank as for all of them.
+      for (int each = 0; each < accesses.epochs(); each++) {
+        accesses.forEach(rank, each, sample -> latest.setAtIndex(ValueLayout.JAVA_INT, sample, 0));
+      }
+    }
+
+    private void access(long sample) {
+      int slot = epoch * slots + (int) (inEpoch++ / perSlot);
+      int before = latest.getAtIndex(ValueLayout.JAVA_INT, sample);
+      if (before == 0 && inputs.cuts().isLarge(inputs.layout().location(sample))) {
+        return; // no frame holds it for a tier to take
+      }
+      int tier = before == 0 ? NOT_KEPT : keep(sample, before, slot);
+      latest.setAtIndex(ValueLayout.JAVA_INT, sample, accessIn(slot, tier));
+    }
+
+    private void keepForOthers(long sample) {
+      int before = latest.getAtIndex(ValueLayout.JAVA_INT, sample);
+      int end = slots * accesses.epochs() - 1;
+      if (before != 0 && slot(before) / slots < accesses.epochs() - 1) {
+        keep(sample, before, end);
+      }
+    }
+
+    /** Keeps a sample from one access to a slot, if there is room; where. */
+    private int keep(long sample, int from, int to) {
+      long length = inputs.layout().length(sample);
+      for (int tier = 0; tier < tiers.length; tier++) {
+        // Where it was kept before, it has the room of the slot already.
+        int first = tier == tier(from) ? slot(from) + 1 : slot(from);
+        if (tiers[tier].take(first, to, length)) {
+          table.keep(sample, slot(from) / slots, tier);
+          return tier;
+        }
+      }
+      return NOT_KEPT;
+    }
+  }
+
+  /** An access to a sample: in which slot, and where it was kept until then. Never 0. */
+  private static int accessIn(int slot, int tier) {
+    return (slot + 1) << 2 | (tier - NOT_KEPT);
+  }
+
+  private static int slot(int access) {
+    return (access >> 2) - 1;
+  }
+
+  private static int tier(int access) {
+    return (access & 3) + NOT_KEPT;
+  }
+}

@@ -1,0 +1,88 @@
+package org.gristway.plan.policy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import org.gristway.plan.Caching;
+import org.gristway.plan.PlanInputs;
+
+/**
+ * Where samples are kept in a stretch of epochs: for every sample and epoch, the tier in which the
+ * rank that gets it then keeps it, until that rank gets it again or the stretch ends.
+ *
+ * <p>It costs 8 bytes a sample, outside the heap: two bits an epoch. That is why a stretch has 32
+ * epochs at most. For any thread, once it is filled.
+ */
+final class TierTable {
+
+  static final int MOST_EPOCHS = 32;
+
+  private static final int NOT_KEPT = SampleLane.NOT_KEPT;
+  private static final int BITS = 2;
+
+  private final PlanInputs inputs;
+  private final Accesses accesses;
+  private final MemorySegment table;
+
+  /** Nothing is kept. */
+  TierTable(PlanInputs inputs, Accesses accesses) {
+    this.inputs = inputs;
+    this.accesses = accesses;
+    this.table = Arena.ofAuto().allocate(8 * Math.max(1, inputs.layout().sampleCount()), 8);
+  }
+
+  /** Has whoever gets a sample in an epoch keep it in a tier from then on. */
+  void keep(long sample, int epoch, int tier) {
+    long cleared = bits(sample) & ~(3L << (BITS * epoch));
+    table.setAtIndex(
+        ValueLayout.JAVA_LONG, sample, cleared | (tier - (long) NOT_KEPT) << (BITS * epoch));
+  }
+
+  /** All that is known of a sample: for {@link #tier} and {@link #before}. */
+  long bits(long sample) {
+    return table.getAtIndex(ValueLayout.JAVA_LONG, sample);
+  }
+
+  /** The tier in which whoever gets the sample in an epoch of the stretch keeps it. */
+  static int tier(long bits, int epoch) {
+    return (int) (bits >>> (BITS * epoch) & 3) + NOT_KEPT;
+  }
+
+  /** What is known of the epochs before one; 0 if nobody keeps the sample in any of them. */
+  static long before(long bits, int epoch) {
+    return bits & ((1L << (BITS * epoch)) - 1);
+  }
+
+  /** What all ranks keep in memory when the first few epochs of the stretch are over. */
+  long bytesInMemory(int epochs) {
+    long sum = 0;
+    int[] seen = new int[MOST_EPOCHS];
+    for (long sample = 0; epochs > 0 && sample < inputs.layout().sampleCount(); sample++) {
+      if (before(bits(sample), epochs) != 0) {
+        sum += keepersInMemory(sample, epochs, seen) * inputs.layout().length(sample);
+      }
+    }
+    return sum;
+  }
+
+  /** The ranks that have kept a sample in memory when they got it last. */
+  private long keepersInMemory(long sample, int epochs, int[] seen) {
+    int ranks = 0;
+    long keepers = 0;
+    for (int epoch = epochs - 1; epoch >= 0; epoch--) {
+      int rank = rank(sample, epoch);
+      if (rank != Accesses.NOBODY
+          && Arrays.stream(seen, 0, ranks).noneMatch(each -> each == rank)) {
+        seen[ranks++] = rank;
+        keepers += tier(bits(sample), epoch) == Caching.MEMORY ? 1 : 0;
+      }
+    }
+    return keepers;
+  }
+
+  /** Who gets a sample in an epoch of the stretch. */
+  int rank(long sample, int epoch) {
+    return accesses.rank(sample, epoch);
+  }
+}
