@@ -28,7 +28,7 @@ import org.gristway.simulator.Study;
 final class SimulateBenchmark implements Main.Benchmark {
 
   private static final int[] TO_1024 = {1, 4, 16, 64, 256, 1_024};
-  private static final int[] TO_256 = {1, 4, 16, 64, 256};
+  private static final int[] TO_256 = {4, 16, 64, 256};
   private static final List<String> COSTED =
       List.of("redirect", "sample-order", "clairvoyant", "locality", "staging");
   private static final long[] SAMPLES = {80_000, 160_000, 320_000, 640_000, 1_280_000};
@@ -37,14 +37,50 @@ final class SimulateBenchmark implements Main.Benchmark {
   @Override
   public void run(Path folder, int rounds) {
     long start = System.nanoTime();
-    scale("imagenet-1k", TO_1024);
-    scale("imagenet-21k", TO_256);
+    List<List<Simulated>> all = scale("imagenet-1k", TO_1024);
+    Scenario large = Scenarios.named("imagenet-21k");
+    scale(large.name(), TO_256);
     System.out.printf(
         Locale.ROOT,
         "%nboth: %.0f s, at most %.0f MB of heap%n",
         (System.nanoTime() - start) / 1e9,
         heapPeak() / 1e6);
+    sampled(all, large.simulated());
     cost(rounds);
+  }
+
+  /** How far from all nodes those are that stand for all. */
+  private static void sampled(List<List<Simulated>> all, int simulated) {
+    List<List<Simulated>> some =
+        study(Scenarios.named("imagenet-1k").withSimulated(simulated), TO_1024);
+    System.out.printf(
+        "%nimagenet-1k, %d nodes for all: deviation of the seconds of the last epoch%n%n",
+        simulated);
+    System.out.println("| nodes | mean | largest | of |\n|---|---|---|---|");
+    for (int i = 0; i < TO_1024.length; i++) {
+      double sum = 0;
+      double largest = 0;
+      String which = "";
+      int count = 0;
+      for (int policy = 0; policy < all.get(i).size(); policy++) {
+        Simulated exact = all.get(i).get(policy);
+        if (exact.ran()) {
+          double other = some.get(i).get(policy).epochSeconds().getLast();
+          double deviation = Math.abs(other / exact.epochSeconds().getLast() - 1);
+          sum += deviation;
+          count++;
+          which = deviation > largest ? exact.policy() : which;
+          largest = Math.max(largest, deviation);
+        }
+      }
+      System.out.printf(
+          Locale.ROOT,
+          "| %,d | %.1f %% | %.1f %% | %s |%n",
+          TO_1024[i],
+          100 * sum / count,
+          100 * largest,
+          which);
+    }
   }
 
   private static double heapPeak() {
@@ -55,12 +91,16 @@ final class SimulateBenchmark implements Main.Benchmark {
         .sum();
   }
 
-  private static void scale(String name, int[] nodes) {
-    long start = System.nanoTime();
-    Scenario scenario = Scenarios.named(name);
+  private static List<List<Simulated>> study(Scenario scenario, int[] nodes) {
     List<Scenario> counts = Arrays.stream(nodes).mapToObj(scenario::withNodes).toList();
     SampleLayout layout = scenario.dataset().layout(scenario.seed());
-    List<List<Simulated>> results = new Study(counts, layout).run(Progress.NONE);
+    return new Study(counts, layout).run(Progress.NONE);
+  }
+
+  private static List<List<Simulated>> scale(String name, int[] nodes) {
+    long start = System.nanoTime();
+    Scenario scenario = Scenarios.named(name);
+    List<List<Simulated>> results = study(scenario, nodes);
     System.out.printf(
         Locale.ROOT, "%n%s, seconds of the last epoch (of the first)%n%n| policy |", name);
     Arrays.stream(nodes).forEach(count -> System.out.printf(Locale.ROOT, " %,d |", count));
@@ -89,6 +129,7 @@ final class SimulateBenchmark implements Main.Benchmark {
         lines,
         lines.powersOfX("nodes", 4),
         lines.powersOfY("seconds of an epoch, " + name, 10));
+    return results;
   }
 
   private static String round(double seconds) {

@@ -81,12 +81,17 @@ public record Scenario(
 
   /** The same with another dataset. */
   public Scenario withDataset(Described other) {
-    return with(other, nodes, policies);
+    return with(other, nodes, simulated, policies);
   }
 
   /** The same on another number of machines. */
   public Scenario withNodes(int other) {
-    return with(dataset, other, policies);
+    return with(dataset, other, simulated, policies);
+  }
+
+  /** The same with so many nodes that stand for all. */
+  public Scenario withSimulated(int other) {
+    return with(dataset, nodes, other, policies);
   }
 
   /** The same with so many times the memory, of every policy. */
@@ -96,7 +101,7 @@ public record Scenario(
       long itsMemory = Math.round(tried.memory() * factor);
       other.add(new Tried(tried.name(), itsMemory, tried.ahead(), tried.preload()));
     }
-    return with(dataset, nodes, other);
+    return with(dataset, nodes, simulated, other);
   }
 
   /** The same for some of its policies, which it must have. */
@@ -112,10 +117,11 @@ public record Scenario(
       }
       kept.add(tried);
     }
-    return with(dataset, nodes, kept);
+    return with(dataset, nodes, simulated, kept);
   }
 
-  private Scenario with(Described itsDataset, int itsNodes, List<Tried> itsPolicies) {
+  private Scenario with(
+      Described itsDataset, int itsNodes, int itsSimulated, List<Tried> itsPolicies) {
     return new Scenario(
         name,
         about,
@@ -124,7 +130,7 @@ public record Scenario(
         batchSize,
         itsNodes,
         ranksPerNode,
-        simulated,
+        itsSimulated,
         memory,
         disk,
         extentBytes,
