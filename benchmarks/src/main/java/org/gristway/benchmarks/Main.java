@@ -31,6 +31,7 @@ public final class Main {
           case "read-cpu" -> new CpuBenchmark();
           case "mixing" -> new MixingBenchmark();
           case "plan" -> new PlanBenchmark();
+          case "predict" -> new PredictBenchmark();
           case "read-arm" -> {
             ReadArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
             yield null;
@@ -49,7 +50,7 @@ public final class Main {
           }
           default -> {
             System.err.println(
-                "usage: benchmarks/run pack|verify|snapshot|startup|read|read-cpu|mixing|plan [FOLDER [ROUNDS]]");
+                "usage: benchmarks/run pack|verify|snapshot|startup|read|read-cpu|mixing|plan|predict [FOLDER [ROUNDS]]");
             System.exit(2);
             yield null;
           }

@@ -10,8 +10,6 @@ public final class ReportPage {
 
   private static final String STYLE =
       """
-      :root{color-scheme:light dark;--ink:#1c1c1c;--soft:#5c5c5c;--page:#fff;--panel:#f5f5f2;--rule:#dcdcd6;%s}
-      @media (prefers-color-scheme:dark){:root{--ink:#e9e9e6;--soft:#a9a9a4;--page:#161616;--panel:#212120;--rule:#3a3a38;%s}}
       body{margin:0 auto;padding:1rem 1rem 3rem;max-width:64rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
       h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}
       h2{font-size:1.2rem;margin:2.2rem 0 .4rem}
@@ -19,8 +17,8 @@ public final class ReportPage {
       p{margin:.5rem 0}
       .lead{font-size:1.2rem}
       .pair,.three{display:grid;gap:1.2rem;margin:1rem 0}
-      .pair{grid-template-columns:repeat(auto-fill,minmax(min(100%%,26rem),1fr))}
-      .three{grid-template-columns:repeat(auto-fill,minmax(min(100%%,18rem),1fr))}
+      .pair{grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr))}
+      .three{grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr))}
       figure{margin:0;padding:.8rem;background:var(--panel);border-radius:.5rem}
       figcaption{font-size:.9rem;color:var(--soft);margin-top:.4rem}
       .wide{overflow-x:auto}
@@ -32,30 +30,17 @@ public final class ReportPage {
       thead th{color:var(--soft);font-weight:600}
       tbody th{font-weight:400}
       pre{background:var(--panel);padding:.8rem;border-radius:.5rem;overflow-x:auto;font-size:.9rem}
-      svg{display:block;width:100%%;height:auto;margin:0 auto}
-      svg text{font:13px system-ui,sans-serif;fill:var(--ink)}
-      svg .number{fill:var(--soft)}
-      svg .label{font-weight:600}
-      .grid,.axis{fill:none;stroke:var(--rule)}
-      .axis{stroke:var(--soft)}
-      .line{fill:none;stroke:var(--c);stroke-width:2.5;stroke-linejoin:round}
-      .dots{fill:none;stroke:var(--c);stroke-width:2.4;stroke-linecap:round}
-      .area{fill:var(--c)}
+      svg{display:block;width:100%;height:auto;margin:0 auto}
       """;
 
   private final StringBuilder html = new StringBuilder();
 
   public ReportPage(String title) {
-    StringBuilder light = new StringBuilder();
-    StringBuilder dark = new StringBuilder();
-    for (ChartColor color : ChartColor.values()) {
-      light.append(color.variable()).append(':').append(color.light()).append(';');
-      dark.append(color.variable()).append(':').append(color.dark()).append(';');
-    }
     html.append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.append("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
     html.append("<title>").append(escape(title)).append("</title>\n");
-    html.append("<style>\n").append(STYLE.formatted(light, dark)).append("</style>\n");
+    html.append("<style>\n").append(ChartStyle.COLORS).append(STYLE).append(ChartStyle.RULES);
+    html.append("</style>\n");
     html.append("</head>\n<body>\n");
     element("h1", title);
   }

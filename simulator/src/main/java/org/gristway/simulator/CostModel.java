@@ -9,14 +9,21 @@ import org.gristway.chunk.Extent;
  * @param storage that all nodes read from
  * @param network between nodes
  * @param memoryRate at which a rank copies samples out of memory
+ * @param sampleSeconds that a rank takes for each sample that it delivers, beside its bytes
  * @param diskRate at which a node reads and writes its own disk
  * @param work that a rank does with a batch
  */
 public record CostModel(
-    Storage storage, Network network, double memoryRate, double diskRate, Work work) {
+    Storage storage,
+    Network network,
+    double memoryRate,
+    double sampleSeconds,
+    double diskRate,
+    Work work) {
 
   public CostModel {
     positive("memory-rate", memoryRate);
+    notNegative("sample-seconds", sampleSeconds);
     positive("disk-rate", diskRate);
   }
 
@@ -26,6 +33,7 @@ public record CostModel(
    * @param latency of a request, in seconds
    * @param rate of a node, whatever it asks for
    * @param requests a second, of a node
+   * @param bySize the rate of a node, by the bytes of a request
    * @param stream the rate of one request at a time, by the number of nodes that read
    * @param total the rate of all nodes together, by the number of nodes that read
    * @param totalRequests a second, of all nodes together
@@ -36,6 +44,7 @@ public record CostModel(
       double latency,
       double rate,
       double requests,
+      Curve bySize,
       Curve stream,
       Curve total,
       double totalRequests,
@@ -61,11 +70,13 @@ public record CostModel(
      * What a node gets that has its requests under way: as much as it can take, and no more than
      * its part of what all nodes get that read.
      */
-    double rate(long bytes, int requestsAtOnce, double readers) {
+    public double rate(long bytes, int requestsAtOnce, double readers) {
       double size = Math.max(1, bytes);
       double one = size / (latency + size / stream.at(readers));
       double alone =
-          Math.min(rate, Math.min(requests * size, Math.min(depth, requestsAtOnce) * one));
+          Math.min(
+              Math.min(rate, bySize.at(size)),
+              Math.min(requests * size, Math.min(depth, requestsAtOnce) * one));
       return Math.min(alone, Math.min(total.at(readers), totalRequests * size) / readers);
     }
 

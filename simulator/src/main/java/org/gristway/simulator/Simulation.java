@@ -148,6 +148,11 @@ public final class Simulation {
     }
 
     @Override
+    public boolean staysResident() {
+      return plan.staysResident();
+    }
+
+    @Override
     public PlanSteps lane(int rank, boolean cold) {
       return plan.lane(rank, cold && !filled);
     }

@@ -21,7 +21,7 @@ class SimulationTest {
       sample-bytes: fixed 100KB
       memory: 200MB
       batch: 50
-      policies: perfect sample-order staging chunk-shuffle redirect redirect-position
+      policies: perfect sample-order staging chunk-shuffle redirect redirect-position unbounded
       """;
 
   private static Simulated run(String policy, String... lines) {
@@ -68,6 +68,26 @@ class SimulationTest {
     // 20,000 requests at 200 a second, against 2,000 extents of 10 samples at the full rate.
     assertThat(run("sample-order", disk).seconds()).isCloseTo(100, within(1.0));
     assertThat(run("redirect", disk).seconds()).isCloseTo(2000e6 / 180e6, within(0.4));
+  }
+
+  @Test
+  void storage_may_give_more_to_larger_requests() {
+    String[] disk = {"storage.by-size: 50KB=10MB 150KB=30MB 1MB=100MB", "storage.page: 1"};
+    assertThat(run("sample-order", disk).seconds()).isCloseTo(2000e6 / 20e6, within(1.0));
+    assertThat(run("redirect", disk).seconds()).isCloseTo(2000e6 / 100e6, within(0.4));
+  }
+
+  @Test
+  void samples_take_their_time_beside_their_bytes() {
+    String[] slow = {"sample-seconds: 1ms", "memory-rate: 200MB"};
+    assertThat(run("redirect", slow).seconds()).isCloseTo(20 + 2000 / 200.0, within(0.1));
+  }
+
+  @Test
+  void what_stays_in_memory_is_copied_once() {
+    Simulated result = run("unbounded", "epochs: 2", "sample-seconds: 100us", "memory-rate: 200MB");
+    assertThat(result.epochSeconds().get(0)).isCloseTo(2 + 2000 / 200.0, within(0.1));
+    assertThat(result.epochSeconds().get(1)).isCloseTo(2, within(0.1));
   }
 
   @Test
