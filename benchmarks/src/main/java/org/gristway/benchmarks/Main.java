@@ -32,6 +32,7 @@ public final class Main {
           case "mixing" -> new MixingBenchmark();
           case "plan" -> new PlanBenchmark();
           case "simulate" -> new SimulateBenchmark();
+          case "predict" -> new PredictBenchmark();
           case "read-arm" -> {
             ReadArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
             yield null;
@@ -50,7 +51,7 @@ public final class Main {
           }
           default -> {
             System.err.println(
-                "usage: benchmarks/run pack|verify|snapshot|startup|read|read-cpu|mixing|plan|simulate [FOLDER [ROUNDS]]");
+                "usage: benchmarks/run pack|verify|snapshot|startup|read|read-cpu|mixing|plan|simulate|predict [FOLDER [ROUNDS]]");
             System.exit(2);
             yield null;
           }

@@ -25,19 +25,29 @@ final class ReadArm {
   }
 
   /**
-   * @param arguments dataset, policy, memory, epochs to warm up, epochs to measure, seconds at most
+   * @param arguments dataset, policy, memory, epochs to warm up, epochs to measure, seconds at
+   *     most, and, if they are given, seconds of the epochs to measure that are left out, and
+   *     loaders, one after the other, of which only the last is measured
    */
   static void main(String[] arguments) {
     int warmUp = Integer.parseInt(arguments[3]);
     int epochs = Integer.parseInt(arguments[4]);
     double most = Double.parseDouble(arguments[5]);
+    double leftOut = arguments.length > 6 ? Double.parseDouble(arguments[6]) : 0;
     LoaderOptions options =
         LoaderOptions.DEFAULT
             .withPolicy(arguments[1])
             .withMemory(Long.parseLong(arguments[2]))
             .withEpochs(warmUp + epochs);
+    int loaders = arguments.length > 7 ? Integer.parseInt(arguments[7]) : 1;
+    for (int i = 1; i < loaders; i++) {
+      try (Loader unmeasured = Loader.open(Path.of(arguments[0]), options.withEpochs(1))) {
+        unmeasured.epoch().forEach(batch -> {});
+      }
+    }
     long start = System.nanoTime();
     try (Loader loader = Loader.open(Path.of(arguments[0]), options)) {
+      double open = seconds(start);
       for (int epoch = 0; epoch < warmUp; epoch++) {
         loader.epoch().forEach(batch -> {});
       }
@@ -48,8 +58,17 @@ final class ReadArm {
       long stall = loader.counter(ReadCounter.STALL_NANOS);
       long samples = 0;
       long bytes = 0;
-      for (int epoch = 0; epoch < epochs && seconds(start) < most; epoch++) {
+      for (int epoch = 0; epoch < epochs && seconds(start) < leftOut + most; epoch++) {
         for (Batch batch : loader.epoch()) {
+          if (leftOut > 0) {
+            if (seconds(start) > leftOut) {
+              leftOut = 0;
+              start = System.nanoTime();
+              cpu = system().getProcessCpuTime();
+              stall = loader.counter(ReadCounter.STALL_NANOS);
+            }
+            continue;
+          }
           samples += batch.size();
           for (int i = 0; i < batch.size(); i++) {
             bytes += batch.length(i);
@@ -64,14 +83,15 @@ final class ReadArm {
       Runtime runtime = Runtime.getRuntime();
       System.out.printf(
           Locale.ROOT,
-          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d storage=%d%n",
+          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d storage=%d open=%.6f%n",
           samples,
           bytes,
           time,
           (system().getProcessCpuTime() - cpu) / 1e9,
           (loader.counter(ReadCounter.STALL_NANOS) - stall) / 1e9,
           runtime.totalMemory() - runtime.freeMemory(),
-          loader.counter(ReadCounter.STORAGE_BYTES));
+          loader.counter(ReadCounter.STORAGE_BYTES),
+          open);
     }
   }
 

@@ -1,17 +1,21 @@
 package org.gristway.benchmarks;
 
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.gristway.Progress;
 import org.gristway.chart.Chart;
 import org.gristway.chart.ChartAxis;
 import org.gristway.chart.ChartLines;
-import org.gristway.chart.ChartPicture;
+import org.gristway.chart.PictureFile;
 import org.gristway.plan.SampleLayout;
 import org.gristway.simulator.Described;
 import org.gristway.simulator.Scenario;
@@ -22,8 +26,7 @@ import org.gristway.simulator.Study;
 
 /**
  * The simulator at scale: ImageNet on up to a thousand nodes, by every policy, and what simulating
- * costs by the number of samples and of nodes. Pictures stay in the folder {@code
- * gristway.pictures}, if that is set.
+ * costs by the number of samples and of nodes. Pictures are left beside the folder.
  */
 final class SimulateBenchmark implements Main.Benchmark {
 
@@ -34,8 +37,10 @@ final class SimulateBenchmark implements Main.Benchmark {
   private static final long[] SAMPLES = {80_000, 160_000, 320_000, 640_000, 1_280_000};
   private static final int[] NODES = {1, 4, 16, 64, 256, 1_024};
 
+  private final Map<String, String> pictures = new LinkedHashMap<>(); // by file name
+
   @Override
-  public void run(Path folder, int rounds) {
+  public void run(Path folder, int rounds) throws IOException {
     long start = System.nanoTime();
     List<List<Simulated>> all = scale("imagenet-1k", TO_1024);
     Scenario large = Scenarios.named("imagenet-21k");
@@ -47,6 +52,11 @@ final class SimulateBenchmark implements Main.Benchmark {
         heapPeak() / 1e6);
     sampled(all, large.simulated());
     cost(rounds);
+    for (Map.Entry<String, String> picture : pictures.entrySet()) {
+      Path file = folder.resolveSibling(picture.getKey());
+      Files.writeString(file, PictureFile.of(picture.getValue()));
+      System.out.println("picture: " + file);
+    }
   }
 
   /** How far from all nodes those are that stand for all. */
@@ -97,7 +107,7 @@ final class SimulateBenchmark implements Main.Benchmark {
     return new Study(counts, layout).run(Progress.NONE);
   }
 
-  private static List<List<Simulated>> scale(String name, int[] nodes) {
+  private List<List<Simulated>> scale(String name, int[] nodes) {
     long start = System.nanoTime();
     Scenario scenario = Scenarios.named(name);
     List<List<Simulated>> results = study(scenario, nodes);
@@ -125,7 +135,7 @@ final class SimulateBenchmark implements Main.Benchmark {
     }
     System.out.printf(Locale.ROOT, "%n%.0f s%n", (System.nanoTime() - start) / 1e9);
     draw(
-        name + "-nodes.svg",
+        "simulator-" + name + ".svg",
         lines,
         lines.powersOfX("nodes", 4),
         lines.powersOfY("seconds of an epoch, " + name, 10));
@@ -137,7 +147,7 @@ final class SimulateBenchmark implements Main.Benchmark {
   }
 
   /** What simulating takes: the time of a processor, not of the clock. */
-  private static void cost(int rounds) {
+  private void cost(int rounds) {
     Scenario scenario = Scenarios.named("imagenet-1k");
     System.out.println("\nprocessor seconds of simulating two epochs, medians");
     System.out.println("\n| policy | samples | nodes | seconds | microseconds a sample |");
@@ -155,12 +165,12 @@ final class SimulateBenchmark implements Main.Benchmark {
     }
     String label = "processor seconds of simulating two epochs";
     draw(
-        "simulate-samples.svg",
+        "simulator-cost-samples.svg",
         bySamples,
         bySamples.upToX("million samples, on 16 nodes"),
         bySamples.upToY(label));
     draw(
-        "simulate-nodes.svg",
+        "simulator-cost-nodes.svg",
         byNodes,
         byNodes.powersOfX("nodes, with 640,000 samples", 4),
         byNodes.upToY(label));
@@ -191,11 +201,8 @@ final class SimulateBenchmark implements Main.Benchmark {
     return median;
   }
 
-  private static void draw(String file, ChartLines lines, ChartAxis x, ChartAxis y) {
-    String pictures = System.getProperty("gristway.pictures");
-    if (pictures != null) {
-      Chart chart = new Chart(720, 480, y.label() + " against " + x.label(), x, y);
-      ChartPicture.write(Path.of(pictures, file), lines.on(chart).svg());
-    }
+  private void draw(String file, ChartLines lines, ChartAxis x, ChartAxis y) {
+    Chart chart = new Chart(720, 480, y.label() + " against " + x.label(), x, y);
+    pictures.put(file, lines.on(chart).svg());
   }
 }

@@ -60,14 +60,19 @@ final class Storage implements AutoCloseable {
    * A command, run inside the groups from a page cache that is cold but for the programs
    * themselves: a JVM that is read from a slow disk in small pieces would be most of what is
    * measured.
+   *
+   * @param alsoWarm what else is in the page cache
    */
-  Result run(List<String> command) throws IOException, InterruptedException {
+  Result run(List<String> command, Path... alsoWarm) throws IOException, InterruptedException {
     Machine.dropCaches();
     Machine.warm(Path.of(System.getProperty("java.home"), "lib"));
     for (String entry : System.getProperty("java.class.path", "").split(":")) {
       Machine.warm(Path.of(entry));
     }
     Machine.run("fio", "--version");
+    for (Path path : alsoWarm) {
+      Machine.warm(path);
+    }
     long before = requests();
     List<String> all =
         new ArrayList<>(

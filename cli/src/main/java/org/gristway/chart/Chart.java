@@ -65,14 +65,23 @@ public final class Chart {
     return this;
   }
 
-  /** A line through points; {@code dashes} such as "6 3", or empty for a whole one. */
+  /**
+   * A line through points; {@code dashes} such as "6 3", or empty for a whole one. A point that is
+   * no number ends it, and the next begins another.
+   */
   public Chart line(String name, ChartColor color, String dashes, double[] xs, double[] ys) {
     legend.add(new Entry(name, color, Mark.LINE, dashes));
     paintings.add(
         (plot, svg) -> {
           StringBuilder path = new StringBuilder();
+          char move = 'M';
           for (int i = 0; i < xs.length; i++) {
-            path.append(i == 0 ? 'M' : 'L').append(point(plot, xs[i], ys[i]));
+            if (Double.isNaN(xs[i])) {
+              move = 'M';
+            } else {
+              path.append(move).append(point(plot, xs[i], ys[i]));
+              move = 'L';
+            }
           }
           svg.path(path, color, "line", dashes);
         });
@@ -86,15 +95,25 @@ public final class Chart {
 
   /** A dot for each point, without an entry in the legend. */
   public Chart dots(ChartColor color, double[] xs, double[] ys) {
+    return dots(color, "dots", xs, ys);
+  }
+
+  private Chart dots(ChartColor color, String style, double[] xs, double[] ys) {
     paintings.add(
         (plot, svg) -> {
           StringBuilder path = new StringBuilder();
           for (int i = 0; i < xs.length; i++) {
             path.append('M').append(point(plot, xs[i], ys[i])).append("h0");
           }
-          svg.path(path, color, "dots", "");
+          svg.path(path, color, style, "");
         });
     return this;
+  }
+
+  /** A large dot for each point. */
+  public Chart dots(String name, ChartColor color, double[] xs, double[] ys) {
+    legend.add(new Entry(name, color, Mark.BOX, ""));
+    return dots(color, "dots large", xs, ys);
   }
 
   /** Columns that stand on the x axis, each around its x. */

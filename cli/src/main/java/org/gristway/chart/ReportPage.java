@@ -39,7 +39,8 @@ public final class ReportPage {
     html.append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.append("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
     html.append("<title>").append(escape(title)).append("</title>\n");
-    html.append("<style>\n").append(ChartStyle.css()).append(STYLE).append("</style>\n");
+    html.append("<style>\n").append(ChartStyle.COLORS).append(STYLE).append(ChartStyle.RULES);
+    html.append("</style>\n");
     html.append("</head>\n<body>\n");
     element("h1", title);
   }

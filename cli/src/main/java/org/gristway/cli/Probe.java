@@ -17,6 +17,7 @@ import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Workers;
 import org.gristway.os.NativeFile;
+import org.gristway.os.PrivateMemory;
 
 /** Measures storage and memory. Each measurement is bounded in time, and the whole in bytes. */
 final class Probe {
@@ -27,13 +28,16 @@ final class Probe {
   private static final long LEAST_BYTES = 16 << 20;
   private static final int SPACE_SHARE = 10; // of what is free
   private static final long BLOCK = 4 << 20;
-  private static final long[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
-  private static final int[] AT_ONCE = {1, 4, 16};
+  private static final long LARGEST = 4 << 20;
+  private static final long[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, LARGEST};
+  private static final int MOST_AT_ONCE = 16;
+  private static final int[] AT_ONCE = {1, 4, MOST_AT_ONCE};
   private static final int SMALL_FILES = 1000;
-  private static final int SMALL_AT_ONCE = 16;
   private static final long WRITE_NANOS = 12_000_000_000L;
   private static final long READ_NANOS = 600_000_000L;
-  private static final long COPY_BYTES = 64 << 20;
+
+  /** Storage that is limited lets pass what it has saved up: that is not its rate. */
+  private static final long SAVED_UP_NANOS = 200_000_000L;
 
   private final ProbeFolder folder;
   private final Progress progress;
@@ -59,11 +63,16 @@ final class Probe {
     progress.begin("reading", Progress.Unit.BYTES, 0);
     List<ProbeResult.Reads> reads = new ArrayList<>();
     boolean isDirect;
-    try (NativeFile direct = openDirect(path)) {
+    // Such memory as a loader reads into: the disk gets fewer requests than with small pages.
+    try (NativeFile direct = openDirect(path);
+        PrivateMemory memory = new PrivateMemory(MOST_AT_ONCE * LARGEST)) {
+      memory.segment().fill((byte) 0);
       isDirect = direct.isDirect();
       for (int atOnce : AT_ONCE) {
         for (long size : SIZES) {
-          reads.add(new ProbeResult.Reads(size, atOnce, read(direct, bytes, size, atOnce)));
+          read(direct, bytes, memory.segment(), size, atOnce, SAVED_UP_NANOS);
+          double rate = read(direct, bytes, memory.segment(), size, atOnce, READ_NANOS);
+          reads.add(new ProbeResult.Reads(size, atOnce, rate));
         }
       }
     }
@@ -77,7 +86,17 @@ final class Probe {
     }
     progress.begin("small files", Progress.Unit.SAMPLES, 2 * SMALL_FILES);
     double small = smallFiles();
-    return new ProbeResult(bytes, isDirect, reads, buffered, cached, small, copyRate());
+    DeliveryProbe delivery = new DeliveryProbe(folder);
+    return new ProbeResult(
+        bytes,
+        isDirect,
+        reads,
+        buffered,
+        cached,
+        small,
+        delivery.copyRate(false),
+        delivery.copyRate(true),
+        delivery.sampleSeconds());
   }
 
   private static NativeFile openDirect(Path path) throws IOException {
@@ -121,18 +140,20 @@ final class Probe {
   }
 
   /** Bytes a second of reads of one size at random places, some at once. */
-  private double read(NativeFile file, long fileBytes, long size, int atOnce) {
+  private double read(
+      NativeFile file, long fileBytes, MemorySegment memory, long size, int atOnce, long nanos) {
     LongAdder done = new LongAdder();
-    AtomicInteger seed = new AtomicInteger();
+    AtomicInteger threads = new AtomicInteger();
     long start = System.nanoTime();
     Workers.run(
         "probe",
         atOnce,
         () -> {
-          SplittableRandom random = new SplittableRandom(seed.incrementAndGet());
-          try (Arena arena = Arena.ofConfined()) {
-            MemorySegment target = arena.allocate(size, NativeFile.DIRECT_ALIGNMENT);
-            while (System.nanoTime() - start < READ_NANOS) {
+          int thread = threads.getAndIncrement();
+          SplittableRandom random = new SplittableRandom(thread);
+          MemorySegment target = memory.asSlice(thread * LARGEST, size);
+          try {
+            while (System.nanoTime() - start < nanos) {
               file.readFully(target, size, random.nextLong(fileBytes / size) * size);
               done.add(size);
             }
@@ -176,7 +197,7 @@ final class Probe {
     long start = System.nanoTime();
     Workers.run(
         "probe",
-        SMALL_AT_ONCE,
+        MOST_AT_ONCE,
         () -> {
           try (Arena arena = Arena.ofConfined()) {
             MemorySegment target = arena.allocate(SMALL_BYTES);
@@ -191,21 +212,6 @@ final class Probe {
           }
         });
     return SMALL_FILES / seconds(start);
-  }
-
-  private static double copyRate() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment from = arena.allocate(COPY_BYTES);
-      MemorySegment to = arena.allocate(COPY_BYTES);
-      to.copyFrom(from);
-      long start = System.nanoTime();
-      long done = 0;
-      while (System.nanoTime() - start < READ_NANOS / 2) {
-        to.copyFrom(from);
-        done += COPY_BYTES;
-      }
-      return done / seconds(start);
-    }
   }
 
   private static double seconds(long start) {

@@ -1,5 +1,8 @@
 package org.gristway.cli;
 
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.read.LoaderOptions;
 import org.gristway.simulator.CostModel;
@@ -14,21 +17,28 @@ public final class ProbeCosts {
   private ProbeCosts() {}
 
   /**
-   * The machine that was probed, or several like it, each with such storage of its own.
+   * The machine that was probed, or several like it, each with such storage of its own. A sample is
+   * copied at the rate at which one thread copies and checks, and takes what the loader needs for
+   * one that is neither read nor copied.
    *
    * @param work that ranks do
    */
   public static CostModel of(ProbeResult probe, Work work) {
     double none = Double.POSITIVE_INFINITY;
-    return new CostModel(storage(probe), new Network(0, none, none), probe.copyRate(), none, work);
+    return new CostModel(
+        storage(probe),
+        new Network(0, none, none),
+        probe.checkedRate(),
+        probe.sampleSeconds(),
+        none,
+        work);
   }
 
   /**
    * The storage that was probed. A read that is alone takes a latency and then its bytes at some
    * rate: the smallest and the largest reads that were measured alone decide on both. Several at
-   * once take no longer each, up to the most bytes a second and the most reads a second that were
-   * seen with any size and number of them: that is what a disk's queue does, and what the limits of
-   * a rented disk do. A node has as many reads under way as the loader has threads.
+   * once take no longer each, up to what was seen with as many at once as were tried most ({@link
+   * #bySize}). A node has as many reads under way as the loader has threads.
    */
   static Storage storage(ProbeResult probe) {
     ProbeResult.Reads smallest = probe.alone().getFirst();
@@ -41,10 +51,32 @@ public final class ProbeCosts {
         Math.max(0, smallest.seconds() - smallest.bytes() / stream),
         probe.bestRate(),
         probe.mostRequests(),
+        bySize(probe.mostAtOnce()),
         Curve.constant(stream),
         Curve.constant(Double.POSITIVE_INFINITY),
         Double.POSITIVE_INFINITY,
         LoaderOptions.DEFAULT_THREADS,
         ExtentCuts.PAGE);
+  }
+
+  /**
+   * Bytes a second by the size of a read. Between two sizes that were measured, there are as many
+   * reads a second as of the smaller one until they are as many bytes as of the larger: either the
+   * one or the other is what limits storage.
+   */
+  private static Curve bySize(List<ProbeResult.Reads> measured) {
+    NavigableMap<Double, Double> points = new TreeMap<>();
+    for (int i = 0; i < measured.size(); i++) {
+      ProbeResult.Reads each = measured.get(i);
+      points.put((double) each.bytes(), each.rate());
+      if (i + 1 < measured.size()) {
+        ProbeResult.Reads larger = measured.get(i + 1);
+        double asManyBytes = larger.rate() / each.perSecond();
+        if (asManyBytes > each.bytes() && asManyBytes < larger.bytes()) {
+          points.put(asManyBytes, larger.rate());
+        }
+      }
+    }
+    return new Curve(points);
   }
 }

@@ -48,7 +48,9 @@ public final class ProbeFile {
         positive(json, "bufferedBytesPerSecond"),
         positive(json, "cachedBytesPerSecond"),
         positive(json, "smallFilesPerSecond"),
-        positive(json, "copyBytesPerSecond"));
+        positive(json, "copyBytesPerSecond"),
+        positive(json, "checkedCopyBytesPerSecond"),
+        positive(json, "deliverySeconds"));
   }
 
   private static double positive(JsonNode json, String name) {

@@ -5,6 +5,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.gristway.Failure;
+import org.gristway.os.Folders;
 
 /**
  * Where a probe keeps its files. It goes with the probe; one that a killed probe has left goes when
@@ -35,19 +36,10 @@ final class ProbeFolder implements AutoCloseable {
       for (Path each : left) {
         String process = each.getFileName().toString().substring(NAME.length());
         if (process.matches("[0-9]{1,18}") && ProcessHandle.of(Long.parseLong(process)).isEmpty()) {
-          remove(each);
+          Folders.deleteTree(each);
         }
       }
     }
-  }
-
-  private static void remove(Path folder) throws IOException {
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
-      for (Path file : files) {
-        Files.deleteIfExists(file);
-      }
-    }
-    Files.deleteIfExists(folder);
   }
 
   Path file(String name) {
@@ -57,7 +49,7 @@ final class ProbeFolder implements AutoCloseable {
   @Override
   public void close() {
     try {
-      remove(path);
+      Folders.deleteTree(path);
     } catch (IOException failed) {
       throw Failure.io("remove " + path, failed);
     }

@@ -33,6 +33,8 @@ final class ProbeOutput {
           json.writeNumberProperty("cachedBytesPerSecond", result.cachedRate());
           json.writeNumberProperty("smallFilesPerSecond", result.smallFiles());
           json.writeNumberProperty("copyBytesPerSecond", result.copyRate());
+          json.writeNumberProperty("checkedCopyBytesPerSecond", result.checkedRate());
+          json.writeNumberProperty("deliverySeconds", result.sampleSeconds());
           json.writeNumberProperty("saturatingExtentBytes", result.saturatingBytes());
         });
   }
@@ -62,7 +64,9 @@ final class ProbeOutput {
             + " a second, from it "
             + Text.bytes(result.cachedRate())
             + "; memory is copied at "
-            + Text.bytes(result.copyRate()));
+            + Text.bytes(result.copyRate())
+            + ", with a checksum at "
+            + Text.bytes(result.checkedRate()));
     console.print(
         Text.number(Math.round(result.smallFiles()))
             + " small files (10 KB) a second, one a request and more for their names");
@@ -75,7 +79,9 @@ final class ProbeOutput {
     console.print(String.format(Locale.ROOT, "storage.latency: %.0fus", 1e6 * result.latency()));
     console.print(line("storage.rate", result.bestRate() / 1e6, "MB"));
     console.print(line("storage.requests", result.mostRequests(), ""));
-    console.print(line("memory-rate", result.copyRate() / 1e6, "MB"));
+    console.print(line("memory-rate", result.checkedRate() / 1e6, "MB"));
+    console.print(
+        String.format(Locale.ROOT, "sample-seconds: %.2fus", 1e6 * result.sampleSeconds()));
   }
 
   private static String line(String key, double value, String unit) {

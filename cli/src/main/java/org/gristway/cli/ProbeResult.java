@@ -12,6 +12,8 @@ import java.util.List;
  * @param cachedRate the same, with all of the file in the page cache
  * @param smallFiles a second, of 10 KB each
  * @param copyRate bytes a second that one thread copies in memory
+ * @param checkedRate the same, with a checksum of what is copied, as samples are delivered
+ * @param sampleSeconds that the loader takes to deliver a sample, beside reading and copying it
  */
 public record ProbeResult(
     long fileBytes,
@@ -20,7 +22,9 @@ public record ProbeResult(
     double bufferedRate,
     double cachedRate,
     double smallFiles,
-    double copyRate) {
+    double copyRate,
+    double checkedRate,
+    double sampleSeconds) {
 
   /** Enough: more would not be seen. */
   private static final double ALL_BUT = 0.95;
@@ -44,19 +48,29 @@ public record ProbeResult(
 
   /** Those that were one at a time, the smallest first. */
   List<Reads> alone() {
+    return atOnce(1);
+  }
+
+  /** Those with as many at once as were tried most, the smallest first. */
+  List<Reads> mostAtOnce() {
+    return atOnce(reads.stream().mapToInt(Reads::atOnce).max().orElse(1));
+  }
+
+  private List<Reads> atOnce(int number) {
     return reads.stream()
-        .filter(each -> each.atOnce() == 1)
+        .filter(each -> each.atOnce() == number)
         .sorted(Comparator.comparingLong(Reads::bytes))
         .toList();
   }
 
+  /** The most bytes a second of any size, as many at once as were tried. */
   double bestRate() {
-    return reads.stream().mapToDouble(Reads::rate).max().orElse(0);
+    return mostAtOnce().stream().mapToDouble(Reads::rate).max().orElse(0);
   }
 
   /** The requests a second of the smallest reads, as many at once as were tried. */
   double mostRequests() {
-    return reads.stream().mapToDouble(Reads::perSecond).max().orElse(0);
+    return mostAtOnce().getFirst().perSecond();
   }
 
   /** Seconds that one of the smallest reads takes, alone. */
@@ -66,11 +80,10 @@ public record ProbeResult(
 
   /** The smallest read that gives all the storage has, with as many at once as were tried most. */
   long saturatingBytes() {
-    int most = reads.getLast().atOnce();
-    return reads.stream()
-        .filter(each -> each.atOnce() == most && each.rate() >= ALL_BUT * bestRate())
+    return mostAtOnce().stream()
+        .filter(each -> each.rate() >= ALL_BUT * bestRate())
         .mapToLong(Reads::bytes)
         .min()
-        .orElse(reads.getLast().bytes());
+        .orElseThrow();
   }
 }

@@ -73,10 +73,7 @@ record Recommendation(
   /** Bytes a second that the storage of a node gives for reads as the best settings have them. */
   private double given() {
     Storage storage = asked.cost().storage();
-    double alone = storage.latency() + meanRead() / storage.stream().at(1);
-    return Math.min(
-        storage.rate(),
-        Math.min(storage.requests() * meanRead(), storage.depth() * meanRead() / alone));
+    return storage.rate(Math.round(meanRead()), storage.depth(), 1);
   }
 
   private String whyThisMemory() {

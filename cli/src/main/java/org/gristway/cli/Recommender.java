@@ -167,6 +167,7 @@ final class Recommender {
             cost.storage(),
             cost.network(),
             cost.memoryRate(),
+            cost.sampleSeconds() * together,
             cost.diskRate(),
             new Work(work.preparationRate(), work.computeRate(), seconds, work.barrier())));
   }

@@ -102,6 +102,35 @@ class ChartTest {
   }
 
   @Test
+  void a_line_ends_at_what_is_no_number_and_begins_again_behind_it() throws Exception {
+    double none = Double.NaN;
+    Chart chart =
+        new Chart(200, 200, "", new ChartAxis("x", 0, 1), new ChartAxis("y", 0, 1))
+            .line("two", ChartColor.BLUE, "", new double[] {0, 1, none, 0, 1}, new double[5])
+            .dots("three", ChartColor.GREEN, new double[] {0, 0.5, 1}, new double[3]);
+    Element svg = parse(chart.svg());
+    NodeList paths = svg.getElementsByTagName("path");
+    String line = ((Element) paths.item(paths.getLength() - 2)).getAttribute("d");
+    assertThat(line).matches("M[^ML]+L[^ML]+M[^ML]+L[^ML]+");
+    assertThat(points(svg, "dots large")).hasSize(3);
+    assertThat(svg.getTextContent()).contains("two", "three");
+  }
+
+  @Test
+  void a_picture_can_stand_in_a_file_of_its_own() throws Exception {
+    Chart chart =
+        new Chart(200, 100, "a & b", new ChartAxis("x", 0, 1), new ChartAxis("y", 0, 1))
+            .level("level", ChartColor.BLUE, 0.5);
+    String text = PictureFile.of(chart.svg());
+    assertThat(text)
+        .startsWith("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 200 100\"");
+    Element svg = parse(text);
+    assertThat(svg.getAttribute("aria-label")).isEqualTo("a & b");
+    String style = svg.getElementsByTagName("style").item(0).getTextContent();
+    assertThat(style).contains("--blue:#0072b2;", "--blue:#56b4e9;", ".line{");
+  }
+
+  @Test
   void bars_fill_their_room_by_their_share_and_show_their_values() throws Exception {
     Element svg =
         parse(

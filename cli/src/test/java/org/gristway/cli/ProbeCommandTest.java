@@ -33,6 +33,8 @@ class ProbeCommandTest {
             "cachedBytesPerSecond",
             "smallFilesPerSecond",
             "copyBytesPerSecond",
+            "checkedCopyBytesPerSecond",
+            "deliverySeconds",
             "saturatingExtentBytes");
     assertThat(json.get("reads")).hasSize(18);
     for (JsonNode reads : json.get("reads")) {
@@ -41,6 +43,8 @@ class ProbeCommandTest {
           .isEqualTo(reads.get("requestsPerSecond").asDouble());
     }
     assertThat(json.get("smallFilesPerSecond").asDouble()).isPositive();
+    assertThat(json.get("checkedCopyBytesPerSecond").asDouble()).isBetween(1e6, 1e12);
+    assertThat(json.get("deliverySeconds").asDouble()).isBetween(1e-8, 1e-3);
     assertThat(json.get("saturatingExtentBytes").asLong()).isBetween(4L << 10, 4L << 20);
     try (Stream<Path> left = Files.list(folder)) {
       assertThat(left).isEmpty();

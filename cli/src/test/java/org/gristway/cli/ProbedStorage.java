@@ -29,7 +29,7 @@ record ProbedStorage(double latency, double rate, double requests) {
         reads.add(new ProbeResult.Reads(bytes, atOnce, Math.min(some, most)));
       }
     }
-    return new ProbeResult(1 << 30, true, reads, rate, 5e9, requests / 2, 5e9);
+    return new ProbeResult(1 << 30, true, reads, rate, 5e9, requests / 2, 8e9, 5e9, 1e-6);
   }
 
   /** As {@code probe --json} writes it. */

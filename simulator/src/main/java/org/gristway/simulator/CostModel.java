@@ -9,14 +9,21 @@ import org.gristway.chunk.Extent;
  * @param storage that all nodes read from
  * @param network between nodes
  * @param memoryRate at which a rank copies samples out of memory
+ * @param sampleSeconds that a rank takes for each sample that it delivers, beside its bytes
  * @param diskRate at which a node reads and writes its own disk
  * @param work that a rank does with a batch
  */
 public record CostModel(
-    Storage storage, Network network, double memoryRate, double diskRate, Work work) {
+    Storage storage,
+    Network network,
+    double memoryRate,
+    double sampleSeconds,
+    double diskRate,
+    Work work) {
 
   public CostModel {
     positive("memory-rate", memoryRate);
+    notNegative("sample-seconds", sampleSeconds);
     positive("disk-rate", diskRate);
   }
 
@@ -26,6 +33,7 @@ public record CostModel(
    * @param latency of a request, in seconds
    * @param rate of a node, whatever it asks for
    * @param requests a second, of a node
+   * @param bySize the rate of a node, by the bytes of a request
    * @param stream the rate of one request at a time, by the number of nodes that read
    * @param total the rate of all nodes together, by the number of nodes that read
    * @param totalRequests a second, of all nodes together
@@ -36,6 +44,7 @@ public record CostModel(
       double latency,
       double rate,
       double requests,
+      Curve bySize,
       Curve stream,
       Curve total,
       double totalRequests,
@@ -55,6 +64,11 @@ public record CostModel(
     long covering(Extent extent) {
       long end = extent.offset() + extent.length();
       return Math.ceilDiv(end, page) * page - extent.offset() / page * page;
+    }
+
+    /** Bytes a second that a node gets with requests of one size, while so many nodes read. */
+    public double rate(long bytes, int requestsAtOnce, double readers) {
+      return by(readers).rate(bytes, requestsAtOnce);
     }
 
     /** What it gives while so many nodes read. */
@@ -79,7 +93,8 @@ public record CostModel(
     double rate(long bytes, int requestsAtOnce) {
       double size = Math.max(1, bytes);
       double one = size / (storage.latency + size / stream);
-      double own = Math.min(storage.rate, storage.requests * size);
+      double own =
+          Math.min(Math.min(storage.rate, storage.bySize.at(size)), storage.requests * size);
       double alone = Math.min(own, Math.min(storage.depth, requestsAtOnce) * one);
       return Math.min(alone, Math.min(total, storage.totalRequests * size) / readers);
     }

@@ -26,6 +26,9 @@ public record Curve(NavigableMap<Double, Double> points) {
   }
 
   public double at(double x) {
+    if (points.size() == 1) {
+      return points.firstEntry().getValue();
+    }
     Map.Entry<Double, Double> below = points.floorEntry(x);
     Map.Entry<Double, Double> above = points.ceilingEntry(x);
     if (below == null || above == null) {

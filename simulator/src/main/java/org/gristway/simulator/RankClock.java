@@ -25,6 +25,8 @@ final class RankClock {
   private final int firstFrame;
   private final double[] loaded; // by frame: when its bytes are there
   private final long frameBytes;
+  private final boolean stays; // what is loaded, to the end of the run
+  private final long firstEpoch;
   private @Nullable PlanStep pushedBack;
   private double straight; // when the bytes are there that the next delivery needs
   private double now;
@@ -46,6 +48,8 @@ final class RankClock {
     this.firstFrame = first.firstFrame(rank);
     this.loaded = new double[first.laneFrames()];
     this.frameBytes = first.frameBytes();
+    this.stays = first.staysResident();
+    this.firstEpoch = first.epoch();
     this.now = start;
   }
 
@@ -146,7 +150,9 @@ final class RankClock {
     } else if (!deliver.repeat()) {
       now = Math.max(now, straight);
     }
-    now += bytes / cost.memoryRate();
+    // What stays is looked through when it is shown first, and from then on shown where it is.
+    boolean shown = stays && steps.epoch() > firstEpoch;
+    now += cost.sampleSeconds() + (shown ? 0 : bytes / cost.memoryRate());
     return bytes;
   }
 }

@@ -167,6 +167,7 @@ public record Scenario(
             lines.number("storage.latency", 0),
             rate,
             lines.number("storage.requests", Double.POSITIVE_INFINITY),
+            lines.curve("storage.by-size", Double.POSITIVE_INFINITY),
             lines.curve("storage.stream", rate),
             lines.curve("storage.total", Double.POSITIVE_INFINITY),
             lines.number("storage.total-requests", Double.POSITIVE_INFINITY),
@@ -202,6 +203,7 @@ public record Scenario(
                 storage,
                 network,
                 lines.number("memory-rate", Double.POSITIVE_INFINITY),
+                lines.number("sample-seconds", 0),
                 lines.number("disk-rate", Double.POSITIVE_INFINITY),
                 work),
             policies);

@@ -79,6 +79,27 @@ class SimulationTest {
   }
 
   @Test
+  void storage_may_give_more_to_larger_requests() {
+    String[] disk = {"storage.by-size: 50KB=10MB 150KB=30MB 1MB=100MB", "storage.page: 1"};
+    assertThat(run("sample-order", disk).seconds()).isCloseTo(2000e6 / 20e6, within(1.0));
+    assertThat(run("redirect", disk).seconds()).isCloseTo(2000e6 / 100e6, within(0.4));
+  }
+
+  @Test
+  void samples_take_their_time_beside_their_bytes() {
+    String[] slow = {"sample-seconds: 1ms", "memory-rate: 200MB"};
+    assertThat(run("redirect", slow).seconds()).isCloseTo(20 + 2000 / 200.0, within(0.1));
+  }
+
+  @Test
+  void what_stays_in_memory_is_copied_once() {
+    String[] machine = {"unbounded.memory: 4GB", "sample-seconds: 100us", "memory-rate: 200MB"};
+    Simulated result = run("unbounded", "epochs: 2", machine[0], machine[1], machine[2]);
+    assertThat(result.epochSeconds().get(0)).isCloseTo(2 + 2000 / 200.0, within(0.1));
+    assertThat(result.epochSeconds().get(1)).isCloseTo(2, within(0.1));
+  }
+
+  @Test
   void a_policy_that_waits_for_each_read_has_its_latency_in_full() {
     String[] far = {"storage.latency: 10ms", "storage.rate: 1GB", "storage.depth: 16"};
     String[] serial = {"sample-order.memory: 1MiB", "sample-order.ahead: 0"};

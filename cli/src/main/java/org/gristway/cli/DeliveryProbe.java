@@ -1,0 +1,101 @@
+package org.gristway.cli;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.zip.CRC32C;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+import org.gristway.Progress;
+import org.gristway.handover.Batch;
+import org.gristway.os.PrivateMemory;
+import org.gristway.os.SharedMemory;
+import org.gristway.pack.PackOptions;
+import org.gristway.pack.Packer;
+import org.gristway.plan.policy.UnboundedPolicy;
+import org.gristway.read.Loader;
+import org.gristway.read.LoaderOptions;
+
+/** Measures what a loader takes for the samples that it delivers, beside waiting for storage. */
+final class DeliveryProbe {
+
+  private static final long COPIED_FROM = 128 << 20; // more than caches hold
+  private static final long COPIED_TO = 32 << 20;
+  private static final long COPY_NANOS = 600_000_000L;
+  private static final int SAMPLES = 50_000;
+  private static final long DELIVERY_NANOS = 2_000_000_000L;
+
+  private final ProbeFolder folder;
+
+  DeliveryProbe(ProbeFolder folder) {
+    this.folder = folder;
+  }
+
+  /**
+   * Bytes a second that one thread copies as a loader does: small samples from random places of
+   * such memory as is read into, to such as is shared.
+   *
+   * @param checks true if it computes a checksum of each
+   */
+  double copyRate(boolean checks) throws IOException {
+    try (PrivateMemory memory = new PrivateMemory(COPIED_FROM);
+        SharedMemory shared = SharedMemory.create("gristway-probe")) {
+      MemorySegment from = memory.segment();
+      MemorySegment to = shared.map(shared.extend(COPIED_TO), COPIED_TO);
+      from.fill((byte) 1);
+      to.fill((byte) 2);
+      SplittableRandom random = new SplittableRandom(1);
+      CRC32C checksum = new CRC32C();
+      return COPIED_TO
+          / usual(
+              COPY_NANOS,
+              () -> {
+                for (long at = 0; at + Probe.SMALL_BYTES < COPIED_TO; at += Probe.SMALL_BYTES) {
+                  long place = random.nextLong(COPIED_FROM - Probe.SMALL_BYTES);
+                  MemorySegment.copy(from, place, to, at, Probe.SMALL_BYTES);
+                  if (checks) {
+                    checksum.update(to.asSlice(at, Probe.SMALL_BYTES).asByteBuffer());
+                  }
+                }
+              });
+    }
+  }
+
+  /**
+   * What the loader takes to deliver a sample, beside reading and copying it: many that are next to
+   * nothing are packed, and read again and again by the policy that has them in memory and shows
+   * them there.
+   */
+  double sampleSeconds() throws IOException {
+    Path archive = folder.file("samples.zip");
+    try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(archive))) {
+      for (int i = 0; i < SAMPLES; i++) {
+        zip.putNextEntry(new ZipEntry("sample-" + i));
+        zip.write(i);
+      }
+    }
+    Path dataset = folder.file("samples.gw");
+    Packer.pack(List.of(archive), dataset, PackOptions.DEFAULT, Progress.NONE, _ -> {});
+    LoaderOptions options = LoaderOptions.DEFAULT.withPolicy(UnboundedPolicy.NAME);
+    try (Loader loader = Loader.open(dataset, options)) {
+      return usual(DELIVERY_NANOS, () -> loader.epoch().forEach(Batch::size)) / SAMPLES;
+    }
+  }
+
+  /** The median of what something takes, done again and again, once its code is compiled. */
+  private static double usual(long nanos, Runnable something) {
+    List<Double> seconds = new ArrayList<>();
+    long begin = System.nanoTime();
+    do {
+      long start = System.nanoTime();
+      something.run();
+      seconds.add((System.nanoTime() - start) / 1e9);
+    } while (System.nanoTime() - begin < nanos);
+    List<Double> later = seconds.subList(seconds.size() / 2, seconds.size());
+    return later.stream().sorted().toList().get(later.size() / 2);
+  }
+}

@@ -1,0 +1,75 @@
+package org.gristway.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.assertj.core.data.Percentage;
+import org.gristway.simulator.CostModel;
+import org.gristway.simulator.CostModel.Storage;
+import org.gristway.simulator.CostModel.Work;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+@Tag("java")
+class ProbeCostsTest {
+
+  private static final Percentage CLOSE = Percentage.withPercentage(1);
+
+  @TempDir Path folder;
+
+  @Test
+  void a_file_says_what_was_measured() throws IOException {
+    ProbeResult result = ProbedStorage.CLOUD.result();
+    Path file = ProbedStorage.CLOUD.write(folder.resolve("probe.json"));
+    assertThat(ProbeFile.read(file)).isEqualTo(result);
+  }
+
+  @Test
+  void reads_that_were_alone_give_latency_and_stream() {
+    Storage storage = ProbeCosts.storage(ProbedStorage.FAST.result());
+    assertThat(storage.latency()).isCloseTo(80e-6, within(1e-7));
+    assertThat(storage.stream().at(1)).isCloseTo(3e9, CLOSE);
+    assertThat(storage.depth()).isEqualTo(16);
+  }
+
+  @Test
+  void many_reads_at_once_give_what_was_measured_and_what_lies_between() {
+    for (ProbedStorage probed :
+        List.of(ProbedStorage.FAST, ProbedStorage.CLOUD, ProbedStorage.DISK)) {
+      Storage storage = ProbeCosts.storage(probed.result());
+      for (ProbeResult.Reads each : probed.result().mostAtOnce()) {
+        assertThat(storage.rate(each.bytes(), 16, 1)).isCloseTo(each.rate(), CLOSE);
+      }
+    }
+    // Requests are the limit up to 167 KB, and bytes from there on.
+    Storage cloud = ProbeCosts.storage(ProbedStorage.CLOUD.result());
+    assertThat(cloud.rate(112_000, 16, 1)).isCloseTo(3_000 * 112_000, CLOSE);
+    assertThat(cloud.rate(200_000, 16, 1)).isCloseTo(500e6, CLOSE);
+    Storage disk = ProbeCosts.storage(ProbedStorage.DISK.result());
+    assertThat(disk.rate(100_000, 16, 1)).isCloseTo(200 * 100_000, CLOSE);
+    assertThat(disk.rate(16 << 20, 16, 1)).isCloseTo(180e6, CLOSE);
+  }
+
+  @Test
+  void storage_that_takes_as_long_for_all_sizes_has_no_stream() {
+    List<ProbeResult.Reads> reads =
+        List.of(
+            new ProbeResult.Reads(4 << 10, 1, 100 * (4 << 10)),
+            new ProbeResult.Reads(1 << 20, 1, 100 * (1 << 20)));
+    ProbeResult result = new ProbeResult(1, true, reads, 1, 1, 1, 1, 1, 1);
+    Storage storage = ProbeCosts.storage(result);
+    assertThat(storage.latency()).isCloseTo(0.01, CLOSE);
+    assertThat(storage.stream().at(1)).isInfinite();
+  }
+
+  @Test
+  void a_sample_costs_a_checked_copy_and_a_delivery() {
+    CostModel cost = ProbeCosts.of(ProbedStorage.FAST.result(), new Work(1, 1, 1, true));
+    assertThat(cost.memoryRate()).isEqualTo(5e9);
+    assertThat(cost.sampleSeconds()).isEqualTo(1e-6);
+  }
+}
