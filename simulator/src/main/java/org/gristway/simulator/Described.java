@@ -83,8 +83,8 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
     return Math.max(1, Math.round(Math.max(SMALLEST_SHARE * mean, bytes)));
   }
 
-  /** Box and Muller's transform. */
-  private static double normal(Draws draws) {
+  /** A number of the standard normal distribution, by Box and Muller's transform. */
+  static double normal(Draws draws) {
     double radius = (draws.below(1L << 53) + 1) * 0x1p-53;
     double angle = draws.below(1L << 53) * 0x1p-53;
     return Math.sqrt(-2 * Math.log(radius)) * Math.cos(2 * Math.PI * angle);

@@ -10,8 +10,6 @@ import org.gristway.plan.Draws;
  */
 final class Training {
 
-  private static final int SIZES = 4096;
-
   private final CostModel cost;
   private final int ahead;
   private final double[][] ends; // by rank: of the last steps, which batches wait for
@@ -19,9 +17,10 @@ final class Training {
   private final RankClock.Built[] next; // by rank
   private final double[] stalled;
   private final int others; // ranks that are not simulated
-  private final double[] sizes = new double[SIZES]; // of batches, relative to the mean of a step
   private final Draws draws;
-  private int sizesKnown;
+  private double fullBatch; // bytes
+  private double squares; // of how far batches are from the mean of their step, relative to it
+  private long degrees; // of freedom
   private double othersEnd; // of the last step
   private final List<Double> epochEnds = new ArrayList<>();
   private long steps;
@@ -87,19 +86,25 @@ final class Training {
 
   /**
    * How long the slowest of the ranks trains that are not simulated. Its data is there with that of
-   * the others; how large its batch is, relative to theirs, is drawn from what theirs were lately.
+   * the others; how large its batch is, is drawn: sizes of many samples are about normal, and those
+   * of the ranks that are simulated say how far they lie apart.
    */
   private double slowestOther() {
     double mean = 0;
     for (RankClock.Built built : next) {
       mean += (double) built.bytes() / next.length;
     }
-    for (RankClock.Built built : next) {
-      sizes[sizesKnown++ % SIZES] = mean == 0 ? 1 : built.bytes() / mean;
+    if (mean > fullBatch / 2) { // the last step of an epoch may have few samples
+      fullBatch = Math.max(fullBatch, mean);
+      for (RankClock.Built built : next) {
+        squares += Math.pow(built.bytes() / mean - 1, 2);
+      }
+      degrees += next.length - 1;
     }
+    double deviation = degrees == 0 ? 0 : Math.sqrt(squares / degrees * fullBatch / mean);
     double largest = 0;
     for (int i = 0; i < others; i++) {
-      largest = Math.max(largest, sizes[(int) draws.below(Math.min(sizesKnown, SIZES))]);
+      largest = Math.max(largest, 1 + deviation * Described.normal(draws));
     }
     return cost.work().compute(Math.round(largest * mean));
   }
