@@ -1,5 +1,7 @@
 package org.gristway.chart;
 
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -71,6 +73,9 @@ public record ChartAxis(String label, double low, double high, int base) {
 
   /** How a value on this axis is written. */
   String text(double value) {
+    if (base != 0 && value < 1) {
+      return new BigDecimal(value).round(new MathContext(2)).stripTrailingZeros().toPlainString();
+    }
     double smallest = base == 0 ? step(high - low) : value;
     int digits = (int) Math.clamp(Math.ceil(-Math.log10(smallest) - 1e-9), 0, 6);
     return String.format(Locale.ROOT, "%,." + digits + "f", value);

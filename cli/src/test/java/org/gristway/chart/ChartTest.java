@@ -221,6 +221,8 @@ class ChartTest {
     assertThat(seconds.high()).isEqualTo(10);
     assertThat(seconds.text(seconds.ticks().getFirst())).isEqualTo("0.01");
     assertThat(ChartAxis.ofPowers("", 10, 10, 10).high()).isEqualTo(100);
+    assertThat(nodes.text(0.25)).isEqualTo("0.25");
+    assertThat(nodes.text(0.0625)).isEqualTo("0.063");
     assertThatThrownBy(() -> new ChartAxis("", 0, 1, 10))
         .isInstanceOf(IllegalArgumentException.class);
   }

@@ -36,9 +36,22 @@ final class RankClock {
 
   long peakResident;
 
+  /**
+   * @param start when it may begin
+   * @param kept bytes that are in its memory by then
+   * @param first plan of the run
+   */
   RankClock(
-      int rank, double start, ReadPlan first, StepSource steps, Machines machines, CostModel cost) {
+      int rank,
+      double start,
+      long kept,
+      ReadPlan first,
+      StepSource steps,
+      Machines machines,
+      CostModel cost) {
     this.rank = rank;
+    this.kept = kept;
+    this.peakResident = kept;
     this.inputs = first.inputs();
     this.node = inputs.world().nodeOf(rank);
     this.steps = steps;

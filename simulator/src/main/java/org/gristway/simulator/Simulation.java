@@ -76,11 +76,12 @@ public final class Simulation {
     NodeSample sample = new NodeSample(scenario);
     Machines machines = new Machines(scenario, sample);
     double start = tried.preload() ? preload(inputs, machines) : 0;
+    long kept = tried.preload() ? first.bytesAtStart() / scenario.ranks() : 0;
     RankClock[] clocks = new RankClock[sample.ranks().length];
     for (int i = 0; i < clocks.length; i++) {
       int rank = sample.ranks()[i];
       RunSteps steps = new RunSteps(begin, 0, rank, epochs);
-      clocks[i] = new RankClock(rank, start, first, steps, machines, scenario.cost());
+      clocks[i] = new RankClock(rank, start, kept, first, steps, machines, scenario.cost());
     }
     Training training = new Training(scenario, sample, tried.ahead());
     Recording recording = new Recording(scenario, sample);
@@ -162,6 +163,11 @@ public final class Simulation {
     @Override
     public boolean staysResident() {
       return plan.staysResident();
+    }
+
+    @Override
+    public long bytesAtStart() {
+      return plan.bytesAtStart();
     }
 
     @Override

@@ -162,6 +162,17 @@ class SimulationTest {
   }
 
   @Test
+  void what_was_loaded_before_training_is_in_memory() {
+    List<String> only = List.of("locality");
+    Scenario filled = Scenario.parse(MANY + "locality.preload: true\n", "test").withPolicies(only);
+    Scenario empty = Scenario.parse(MANY, "test").withPolicies(only);
+    long before = new Simulation(filled).run().getFirst().timeline().getFirst().residentBytes();
+    long inTime = new Simulation(empty).run().getFirst().timeline().getFirst().residentBytes();
+    assertThat(before).isBetween(140_000_000L, 200_000_000L);
+    assertThat(inTime).isLessThan(60_000_000L);
+  }
+
+  @Test
   void a_run_is_told_by_what_its_first_node_did_and_by_how_even_all_are() {
     Scenario scenario = Scenario.parse(MANY, "test").withPolicies(List.of("redirect"));
     Simulated result = new Simulation(scenario).run().getFirst();
