@@ -25,6 +25,15 @@ public interface SampleLayout {
   /** How many bytes a sample has. */
   long length(long sample);
 
+  /** How many bytes all samples have; each is looked at. */
+  default long bytes() {
+    long sum = 0;
+    for (long sample = 0; sample < sampleCount(); sample++) {
+      sum += length(sample);
+    }
+    return sum;
+  }
+
   /** The layout of a real dataset. It lives as long as the snapshot. */
   static SampleLayout of(Snapshot snapshot) {
     return new SampleLayout() {

@@ -59,12 +59,8 @@ final class BaselineRun {
     Arrays.setAll(threads, _ -> new Pipe());
     this.prepared = new double[sample.ranks().length];
     this.recording = new Recording(scenario, sample);
-    long sum = 0;
-    for (long sample = 0; sample < layout.sampleCount(); sample++) {
-      sum += layout.length(sample);
-    }
-    this.datasetBytes = sum;
-    this.cachedPart = Math.min(1, (double) tried.memory() * scenario.nodes() / sum);
+    this.datasetBytes = layout.bytes();
+    this.cachedPart = Math.min(1, (double) tried.memory() * scenario.nodes() / datasetBytes);
   }
 
   Simulated run() {

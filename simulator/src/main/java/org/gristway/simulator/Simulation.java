@@ -182,7 +182,7 @@ public final class Simulation {
    */
   private double preload(PlanInputs inputs, Machines machines) {
     CostModel cost = scenario.cost();
-    long kept = Math.min(inputs.settings().memory(), bytes() / scenario.ranks());
+    long kept = Math.min(inputs.settings().memory(), layout.bytes() / scenario.ranks());
     for (int rank = 0; rank < scenario.ranks(); rank++) {
       machines.countRead(rank, kept);
     }
@@ -191,14 +191,6 @@ public final class Simulation {
 
   private long meanBytes() {
     return Math.round(scenario.dataset().mean());
-  }
-
-  private long bytes() {
-    long sum = 0;
-    for (long sample = 0; sample < layout.sampleCount(); sample++) {
-      sum += layout.length(sample);
-    }
-    return sum;
   }
 
   private static ReadPlan plan(RunSteps.Epochs epochs, long epoch) {
