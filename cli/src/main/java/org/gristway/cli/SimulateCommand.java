@@ -129,10 +129,7 @@ final class SimulateCommand implements CliCommand {
     List<List<Simulated>> results = new Study(counts, layout).run(console.progress());
     SimulatedOutput output = new SimulatedOutput(counts, results);
     if (page != null) {
-      page.write(
-          SimulatedPage.of(counts.getLast(), layout, results.getLast(), console.progress())
-              .page()
-              .html());
+      page.write(SimulatedPage.of(counts, results, layout, console.progress()).page().html());
     }
     console.endProgress();
     if (asJson) {

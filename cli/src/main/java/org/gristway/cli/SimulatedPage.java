@@ -1,8 +1,12 @@
 package org.gristway.cli;
 
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Stream;
 import org.gristway.Progress;
 import org.gristway.chart.Chart;
 import org.gristway.chart.ChartAxis;
@@ -32,62 +36,73 @@ final class SimulatedPage {
   private final Scenario scenario;
   private final List<Simulated> results;
   private final List<Scenario> counts;
-  private final List<List<Simulated>> byNodes;
   private final List<Scenario> memories;
-  private final List<List<Simulated>> byMemory;
+  private final Map<Scenario, List<Simulated>> known;
 
   private SimulatedPage(
       Scenario scenario,
       List<Simulated> results,
       List<Scenario> counts,
-      List<List<Simulated>> byNodes,
       List<Scenario> memories,
-      List<List<Simulated>> byMemory) {
+      Map<Scenario, List<Simulated>> known) {
     this.scenario = scenario;
     this.results = results;
     this.counts = counts;
-    this.byNodes = byNodes;
     this.memories = memories;
-    this.byMemory = byMemory;
+    this.known = known;
+  }
+
+  private List<Simulated> outcomes(Scenario each) {
+    return known.getOrDefault(each, List.of());
   }
 
   /**
-   * Runs what is to be drawn.
+   * Runs what is to be drawn and has not been run.
    *
-   * @param results of the scenario itself
+   * @param given scenarios that differ in the number of nodes, the last of which is looked at
+   *     closely
+   * @param results of each
    */
   static SimulatedPage of(
-      Scenario scenario, SampleLayout layout, List<Simulated> results, Progress progress) {
+      List<Scenario> given, List<List<Simulated>> results, SampleLayout layout, Progress progress) {
+    Scenario scenario = given.getLast();
+    Map<Scenario, List<Simulated>> known = new HashMap<>();
+    for (int i = 0; i < given.size(); i++) {
+      known.put(given.get(i), results.get(i));
+    }
+    List<Scenario> counts = given.size() > 1 ? new ArrayList<>(given) : upTo(scenario, layout);
+    counts.sort(Comparator.comparingInt(Scenario::nodes));
+    // A baseline's memory is what it keeps: there is nothing to choose.
+    List<Simulated> planned =
+        results.getLast().stream().filter(result -> isPlanned(result.policy())).toList();
+    List<Scenario> memories = new ArrayList<>();
+    if (!planned.isEmpty()) {
+      Scenario ofPlans = scenario.withPolicies(planned.stream().map(Simulated::policy).toList());
+      known.put(ofPlans, planned);
+      MEMORY_PARTS.forEach(part -> memories.add(ofPlans.withMemoryTimes(part)));
+    }
+    List<Scenario> missing =
+        Stream.concat(counts.stream(), memories.stream())
+            .filter(each -> !known.containsKey(each))
+            .toList();
+    List<List<Simulated>> found = new Study(missing, layout).run(progress);
+    for (int i = 0; i < missing.size(); i++) {
+      known.put(missing.get(i), found.get(i));
+    }
+    return new SimulatedPage(scenario, results.getLast(), counts, memories, known);
+  }
+
+  /** Powers up to a scenario's number of nodes, or somewhat further, and the scenario. */
+  private static List<Scenario> upTo(Scenario scenario, SampleLayout layout) {
     List<Scenario> counts = new ArrayList<>();
     for (int nodes = 1; nodes < Math.max(POWER * POWER, scenario.nodes()); nodes *= POWER) {
-      if ((long) nodes * scenario.ranksPerNode() <= layout.sampleCount()) {
+      boolean isOther = nodes != scenario.nodes();
+      if (isOther && (long) nodes * scenario.ranksPerNode() <= layout.sampleCount()) {
         counts.add(scenario.withNodes(nodes));
       }
     }
     counts.add(scenario);
-    counts.sort((a, b) -> Integer.compare(a.nodes(), b.nodes()));
-    // A baseline's memory is what it keeps: there is nothing to choose.
-    List<String> planned =
-        scenario.policies().stream()
-            .map(Scenario.Tried::name)
-            .filter(SimulatedPage::isPlanned)
-            .toList();
-    List<Scenario> memories = new ArrayList<>();
-    if (!planned.isEmpty()) {
-      for (double part : MEMORY_PARTS) {
-        memories.add(scenario.withPolicies(planned).withMemoryTimes(part));
-      }
-    }
-    List<Scenario> all = new ArrayList<>(counts);
-    all.addAll(memories);
-    List<List<Simulated>> drawn = new Study(all, layout).run(progress);
-    return new SimulatedPage(
-        scenario,
-        results,
-        counts,
-        drawn.subList(0, counts.size()),
-        memories,
-        drawn.subList(counts.size(), drawn.size()));
+    return counts;
   }
 
   private static boolean isPlanned(String policy) {
@@ -124,7 +139,7 @@ final class SimulatedPage {
     }
     page.heading("Time against nodes");
     page.wide(timeAgainstNodes());
-    if (byMemory.stream().flatMap(List::stream).anyMatch(Simulated::ran)) {
+    if (memories.stream().flatMap(each -> outcomes(each).stream()).anyMatch(Simulated::ran)) {
       page.heading("Stall against memory");
       page.wide(stallAgainstMemory());
     }
@@ -145,10 +160,10 @@ final class SimulatedPage {
 
   private ReportPage.Figure timeAgainstNodes() {
     ChartLines lines = lines();
-    for (int i = 0; i < counts.size(); i++) {
-      for (Simulated outcome : byNodes.get(i)) {
+    for (Scenario count : counts) {
+      for (Simulated outcome : outcomes(count)) {
         if (outcome.ran()) {
-          lines.add(outcome.policy(), counts.get(i).nodes(), outcome.epochSeconds().getLast());
+          lines.add(outcome.policy(), count.nodes(), outcome.epochSeconds().getLast());
         }
       }
     }
@@ -172,11 +187,11 @@ final class SimulatedPage {
 
   private ReportPage.Figure stallAgainstMemory() {
     ChartLines lines = lines();
-    for (int i = 0; i < memories.size(); i++) {
-      List<Simulated> outcomes = byMemory.get(i);
-      for (Simulated outcome : outcomes) {
+    for (Scenario each : memories) {
+      for (int i = 0; i < each.policies().size(); i++) {
+        Simulated outcome = outcomes(each).get(i);
         if (outcome.ran()) {
-          double memory = memories.get(i).policies().get(outcomes.indexOf(outcome)).memory() / 1e9;
+          double memory = each.policies().get(i).memory() / 1e9;
           double share = 100 * outcome.stallSeconds() / outcome.seconds();
           lines.add(outcome.policy(), memory, share);
         }
