@@ -160,7 +160,7 @@ def runtime_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
     monkeypatch.setenv("GRISTWAY_RUNTIME_DIR", str(folder))
     _stop_forkserver()
-    before = _descendants(os.getpid())
+    before = descendants(os.getpid())
     yield folder
     _stop_forkserver()
     alive = _await_end(folder, before)
@@ -188,7 +188,7 @@ def _await_end(folder: Path, before: set[int]) -> dict[int, str]:
     deadline = time.monotonic() + GRACE_SECONDS
     while True:
         ours = _processes_with(f"GRISTWAY_RUNTIME_DIR={folder}")
-        ours |= _descendants(os.getpid()) - before
+        ours |= descendants(os.getpid()) - before
         alive = {pid: _command(pid) for pid in ours - {os.getpid(), tracker}}
         # A process that has ended and is not waited for has no command.
         alive = {pid: words for pid, words in alive.items() if words}
@@ -211,7 +211,7 @@ def _processes_with(setting: str) -> set[int]:
     return found
 
 
-def _descendants(pid: int) -> set[int]:
+def descendants(pid: int) -> set[int]:
     found = set()
     for task in Path("/proc", str(pid), "task").glob("*/children"):
         try:
@@ -219,7 +219,7 @@ def _descendants(pid: int) -> set[int]:
         except OSError:
             continue
         for child in children:
-            found |= {child} | _descendants(child)
+            found |= {child} | descendants(child)
     return found
 
 

@@ -61,7 +61,11 @@ def _shared_memory() -> set[str]:
 
 
 def _is_left(name: str) -> bool:
-    """True if no process uses it."""
+    """True if no process uses it. What torch makes for a tensor has a name for a moment, before it
+    has a size; a worker that is killed just then leaves the name, which is none of ours."""
+    with contextlib.suppress(OSError):
+        if name.startswith("torch_") and os.stat(f"/dev/shm/{name}").st_size == 0:
+            return False
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
             if f"/dev/shm/{name}\n" in maps.read_text():

@@ -289,11 +289,14 @@ next(batches)
         assert_no_node(runtime_dir)
 
 
+@pytest.mark.parametrize("context", ["fork", "fork", "fork", "spawn", "spawn"])
 def test_ctrl_c_in_the_terminal_reaches_the_trainer_and_ends_the_rest(
-    packed: PackedFiles, runtime_dir: Path
+    packed: PackedFiles, runtime_dir: Path, context: str
 ) -> None:
+    """Also while the workers are still on their way to their work, as here: nothing is waited for."""
+    options = ["batch_size=8", "num_workers=2", f"multiprocessing_context={context}"]
     trainer = subprocess.Popen(
-        [sys.executable, PROGRAM, packed.path, "batch_size=8", "num_workers=2"],
+        [sys.executable, PROGRAM, packed.path, *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

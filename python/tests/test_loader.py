@@ -6,6 +6,7 @@ import gc
 import itertools
 import math
 import os
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,7 @@ from processes import handover_bytes, memory_files, nodes
 from reading import LITTLE, Datasets, Run, flat, keyed, keys_of, order_of_read
 
 from gristway import Loader, WrongCallError
+from gristway import workers as pools
 from gristway.source import Source
 
 if TYPE_CHECKING:
@@ -269,6 +271,65 @@ def test_only_the_latest_iteration_goes_on(small: PackedFiles, node: Served) -> 
         second = iter(loader)
         assert len(flat(second)) == 103
         assert list(first) == []
+
+
+def test_a_forked_child_has_workers_of_its_own(small: PackedFiles, node: Served) -> None:
+    with keyed(small, node.name, num_workers=2, multiprocessing_context="fork") as loader:
+        expected = list(loader)
+        loader.set_epoch(0)
+        child = os.fork()
+        if child == 0:
+            is_same = False
+            try:
+                is_same = list(loader) == expected
+            finally:
+                os._exit(0 if is_same else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert list(loader) == expected
+
+
+def test_batches_that_a_caught_exception_refers_to_are_given_back(
+    small: PackedFiles, node: Served
+) -> None:
+    with keyed(
+        small,
+        node.name,
+        batch_size=2,
+        transform=transforms.key_after_a_caught_exception,
+        num_workers=1,
+        multiprocessing_context="fork",
+    ) as loader:
+        assert sorted(flat(loader)) == sorted(small.keys)
+        assert isinstance(loader._pool, pools.InProcesses)
+        assert not loader._pool.kept
+
+
+def test_a_state_goes_on_with_the_version_that_it_is_about(
+    small: PackedFiles, gristway_command: Run, runtime_dir: Path, tmp_path: Path
+) -> None:
+    path = shutil.copytree(small.path, tmp_path / "dataset")
+
+    def keys() -> Loader:
+        return Loader(path, 10, transform=transforms.key, **LITTLE)
+
+    with keys() as loader:
+        expected = list(loader)
+    with keys() as loader:
+        batches = iter(loader)
+        received = [next(batches) for _ in range(3)]
+        state = loader.state_dict()
+    more = tmp_path / "more" / "class0"
+    more.mkdir(parents=True)
+    (more / "another.bin").write_bytes(b"another")
+    gristway_command("append", more.parent, path)
+    with keys() as loader:
+        assert loader.dataset_size == 104
+        loader.load_state_dict(state)
+        assert loader.dataset_size == 103
+        assert received + list(loader) == expected
+        with pytest.raises(WrongCallError, match="seed"):
+            loader.load_state_dict({"gristway": state["gristway"].replace("seed 0", "seed 5")})
+        assert loader.dataset_size == 103  # it goes on as before
 
 
 def test_iterating_after_close_is_refused(small: PackedFiles, node: Served) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +18,7 @@ from reading import flat, keyed
 
 import gristway
 from gristway import Loader, WrongCallError
+from gristway import workers as pools
 
 if TYPE_CHECKING:
     from served import Served
@@ -59,6 +65,72 @@ def _past(loader: Loader, bad: str) -> Any:
     loader._transform.key = ""  # type: ignore[union-attr]
     loader._end_workers()
     return loader
+
+
+@pytest.mark.limit(60)
+def test_a_worker_that_cannot_be_replaced_is_an_error(
+    small: PackedFiles, node: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with keyed(small, node.name, num_workers=2, multiprocessing_context="fork") as loader:
+        batches = iter(loader)
+        next(batches)
+        pool = loader._pool
+        assert isinstance(pool, pools.InProcesses)
+
+        def refuses(worker: Any) -> None:
+            raise BlockingIOError("no more processes")
+
+        monkeypatch.setattr(pools._Worker, "_start", refuses)
+        for worker in pool._workers:
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(BlockingIOError, match="no more processes"):
+            list(batches)
+
+
+@pytest.mark.limit(60)
+def test_workers_that_cannot_all_be_started_leave_none(
+    small: PackedFiles, node: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = pools._Worker._start
+    started: list[Any] = []
+
+    def refuses_the_third(worker: Any) -> None:
+        if len(started) == 2:
+            raise BlockingIOError("no more processes")
+        start(worker)
+        started.append(worker._process)
+
+    monkeypatch.setattr(pools._Worker, "_start", refuses_the_third)
+    with keyed(small, node.name, num_workers=3, multiprocessing_context="fork") as loader:
+        with pytest.raises(BlockingIOError, match="no more processes"):
+            next(iter(loader))
+        assert len(started) == 2
+        assert all(process.exitcode is not None for process in started)
+
+
+@pytest.mark.limit(60)
+def test_an_iteration_that_another_thread_ends_is_over(small: PackedFiles, node: Served) -> None:
+    gate = threading.Event()
+
+    def waits(sample: gristway.Sample) -> str:
+        gate.wait(30)
+        return sample.key
+
+    loader = keyed(small, node.name, transform=waits, num_workers=1, workers="threads")
+    batches = iter(loader)
+    ended = threading.Event()
+
+    def consume() -> None:
+        with contextlib.suppress(gristway.Error):  # of the batch that it had, if it had one
+            list(batches)
+        ended.set()
+
+    threading.Thread(target=consume, daemon=True).start()
+    time.sleep(0.2)  # until it waits for the first batch
+    loader.close()
+    gate.set()
+    assert ended.wait(30)
 
 
 def test_an_exception_that_cannot_be_pickled_still_tells_what_and_where(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -48,3 +50,32 @@ def test_any_sequence_of_sizes_arrives_whole() -> None:
             assert shipment.fetch(ticket) == expected
     for ticket, expected in waiting:
         assert shipment.fetch(ticket) == expected
+
+
+def test_memory_that_was_given_up_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipment, "_mapped", type(shipment._mapped)())
+    for size in range(1, 20):  # each too large for the one before
+        sent = pieces(size * 3 * PAGE)
+        assert shipment.fetch(shipment.send(sent)) == sent
+    assert len(shipment._mapped) <= 2
+
+
+def test_memory_of_processes_that_have_ended_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipment, "_mapped", type(shipment._mapped)())
+    context = multiprocessing.get_context("spawn")
+    for _ in range(2):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_send_and_wait, args=(theirs,))
+        process.start()
+        ticket = ours.recv()
+        assert shipment.fetch(ticket) == [b"x" * PAGE]
+        ours.send("done")
+        process.join()
+    assert len(shipment._mapped) == 1  # of the last one
+    shipment.forget_gone()
+    assert not shipment._mapped
+
+
+def _send_and_wait(pipe: Connection) -> None:
+    pipe.send(shipment.send([memoryview(b"x" * PAGE)]))
+    pipe.recv()

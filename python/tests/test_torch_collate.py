@@ -17,6 +17,7 @@ from same import assert_same
 from torch.utils.data import default_collate
 from transforms import Pair
 
+import gristway.torch
 from gristway import Loader, Sample, collate
 
 if TYPE_CHECKING:
@@ -169,6 +170,29 @@ def test_a_batch_without_transform_has_a_tensor_of_labels(dataset: Datasets, nod
             assert isinstance(data, list)
             assert labels.dtype == torch.int64
             assert labels.tolist() == [packed.label(packed.key(each)) for each in data]
+
+
+def test_numpy_strings_are_collated_to_a_list() -> None:
+    names = [np.str_(f"name {n}") for n in range(5)]
+    joined = collate.join([collate.stack(names[:2]), collate.stack(names[2:])])
+    assert joined == default_collate(names) == names
+
+
+def test_views_are_not_taken_apart_to_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned = []
+
+    def pin(value: Any) -> Any:
+        pinned.append(value)
+        return value
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.utils.data._utils.pin_memory, "pin_memory", pin)
+    view, labels = memoryview(b"12345"), torch.tensor([1])
+    data, same = gristway.torch.pin_memory(([view], labels))
+    assert data[0] is view and same is labels
+    nested = gristway.torch.pin_memory({"a": [view, (labels, view)], "b": Pair(labels, 1)})
+    assert nested["a"][0] is view and nested["a"][1][1] is view
+    assert pinned == [labels, labels, Pair(labels, 1)]
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])

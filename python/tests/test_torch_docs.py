@@ -39,7 +39,9 @@ def _blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/pytorch.md", "python/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/pytorch.md", "docs/cluster.md", "python/README.md"]
+)
 def test_the_python_of_a_page_works(
     page: str, pictures: Pictures, tmp_path: Path, runtime_dir: Path
 ) -> None:

@@ -78,6 +78,26 @@ def test_when_the_node_is_killed_the_order_goes_on_exactly_where_it_was(
     assert_no_node(runtime_dir)
 
 
+@pytest.mark.limit(60)
+def test_memory_of_a_killed_node_is_not_taken_for_that_of_the_next(
+    packed: PackedFiles, undisturbed: Undisturbed, runtime_dir: Path
+) -> None:
+    expected = undisturbed.of("Loader, 0 workers")[0]
+    for breaks in range(3):  # each has the node begin anew, as the one that is started again does
+        with gristway.Loader(packed.path, BATCH, **READING) as loader:
+            for _ in range(breaks):
+                loader.set_epoch(0)
+                next(iter(loader))
+            loader.set_epoch(0)
+            got = []
+            for step, (data, _) in enumerate(loader):
+                got.append([packed.key(bytes(each)) for each in data])
+                if step == 5:
+                    kill(the_node(runtime_dir))
+            assert got == expected
+        assert_no_node(runtime_dir)
+
+
 class Straggler:
     """A transform that in the last worker of a DataLoader waits until a file is there."""
 

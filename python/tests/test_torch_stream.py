@@ -24,7 +24,7 @@ from processes import eventually, memory_files, nodes
 from reading import LITTLE, Datasets, Run, flat, keys_of, order_of_read
 from torch.utils.data import DataLoader
 
-from gristway import Loader, WrongCallError
+from gristway import Loader, WrongCallError, shipment
 from gristway.torch import StreamDataset
 
 if TYPE_CHECKING:
@@ -311,6 +311,24 @@ def test_drop_last_and_batches_of_one(small: PackedFiles, node: Served) -> None:
     batches = list(DataLoader(stream, batch_size=None, num_workers=2))
     assert len(batches) == len(stream) == 103
     assert sorted(flat(batches)) == sorted(small.keys)
+
+
+@pytest.mark.limit(60)
+def test_a_worker_that_is_asked_for_much_ahead_waits_for_its_copies(
+    small: PackedFiles, node: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = shipment.send
+
+    def slowly(pieces: Any) -> Any:
+        time.sleep(0.05)
+        return send(pieces)
+
+    monkeypatch.setattr(shipment, "send", slowly)
+    stream = StreamDataset(small.path, 5, node=node.name, **LITTLE)
+    loader = DataLoader(
+        stream, batch_size=None, num_workers=1, prefetch_factor=16, multiprocessing_context="fork"
+    )
+    assert sorted(keys_of(small, loader)) == sorted(small.keys)
 
 
 def test_pin_memory_is_harmless_without_an_accelerator(small: PackedFiles, node: Served) -> None:

@@ -122,3 +122,14 @@ def sleepy_number(sample: Sample) -> int:
 
 def number_and_repeat(sample: Sample) -> tuple[int, bool]:
     return sample.id, sample.is_repeat
+
+
+def key_after_a_caught_exception(sample: Sample) -> str:
+    """What some do about samples that they cannot read; it leaves a cycle that holds a view."""
+    data = sample.data
+    try:
+        raise ValueError("not readable")
+    except ValueError as caught:
+        last = caught
+    assert last is not None and data is not None
+    return sample.key

@@ -94,7 +94,11 @@ def _leaf(values: Sequence[Any]) -> Stack:
             for v in values
         ):
             return Stack(numpy.stack(values), True)
-    elif isinstance(first, numpy.generic) and all(type(v) is type(first) for v in values):
+    elif (
+        isinstance(first, numpy.generic)
+        and first.dtype.kind in "biufc"
+        and all(type(v) is type(first) for v in values)
+    ):
         return Stack(numpy.array(values), True)
     return Stack(values, False)
 

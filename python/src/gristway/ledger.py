@@ -22,8 +22,10 @@ from dataclasses import dataclass, field
 
 from gristway.errors import LostNodeError
 
-_BYTES = 1 << 20
-_LENGTH = struct.Struct("<q")
+# Two places for a page: it is written to the one that is not in use, and then that one is.
+_HEAD = struct.Struct("<qqq")  # the place in use, and the bytes of each
+_HALF = 1 << 20
+_BYTES = _HEAD.size + 2 * _HALF
 
 # Iterations that may be under way at once, and stretches of an epoch that may be free apart.
 _MOST_ITERATIONS = 8
@@ -118,13 +120,21 @@ class Ledger:
         with self._lock:
             fcntl.flock(self._own, fcntl.LOCK_EX)
             try:
-                (length,) = _LENGTH.unpack_from(self._mapped)
-                start = _LENGTH.size
+                used, *lengths = _HEAD.unpack_from(self._mapped)
+                start = _HEAD.size + used * _HALF
+                length = lengths[used]
                 page = pickle.loads(self._mapped[start : start + length]) if length else _Page()
                 yield page
                 written = pickle.dumps(page)
+                if len(written) > _HALF:
+                    raise MemoryError("too many iterations of a DataLoader are under way")
+                other = 1 - used
+                start = _HEAD.size + other * _HALF
                 self._mapped[start : start + len(written)] = written
-                _LENGTH.pack_into(self._mapped, 0, len(written))
+                lengths[other] = len(written)
+                # A process that is killed in between leaves what was there before.
+                _HEAD.pack_into(self._mapped, 0, used, *lengths)
+                _HEAD.pack_into(self._mapped, 0, other, *lengths)
             finally:
                 fcntl.flock(self._own, fcntl.LOCK_UN)
 

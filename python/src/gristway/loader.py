@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 import weakref
@@ -42,8 +43,9 @@ class Loader:
     by `collate_fn`). Without one, a batch is `(list of memoryviews, labels)`; the views are of shared
     memory, which stays theirs for as long as they live.
 
-    The order depends on the dataset, `seed`, the epoch, `batch_size`, `memory`, `extent`, `policy`, the
-    number of ranks and `drop_last`; not on `num_workers`, the machine or timing.
+    The order depends on the dataset, `seed`, the epoch, `batch_size`, `memory`, `extent`, `policy`,
+    `exchange`, `window`, `homes`, the number of ranks and `drop_last`; not on `num_workers`, the machine
+    or timing.
 
     Args:
         path: the dataset's folder.
@@ -64,6 +66,14 @@ class Loader:
         policy: how to read; see the documentation's page on policies.
         extent: how much is read at once; "auto" suits the memory.
         strict: raise at the first damaged sample, in place of going on without it.
+        exchange: the share of samples that ranks push to each other, 0 to 1; for storage of which
+            each machine reads a part of its own. See the documentation's page on clusters.
+        window: how many steps ahead they are pushed.
+        homes: "afresh" deals extents to ranks anew each epoch; "hashed" has each read by the same
+            rank in all of them, "placed" on the node that has its chunk. The last two need
+            `exchange=1`.
+        cache, cache_disk: memory, and bytes of a disk of this machine, beside `memory`, in which
+            what was read is kept for later epochs; `cache_folder` is on that disk.
         rank, world_size: taken from torchrun's or Slurm's variables when not given.
         node: the name of a node that `gristway serve` runs; a loader starts its own without it.
     """
@@ -87,6 +97,12 @@ class Loader:
         policy: str = "redirect",
         extent: str | int = "auto",
         strict: bool = False,
+        exchange: float = 0.0,
+        window: int = 2,
+        homes: str = "afresh",
+        cache: str | int = 0,
+        cache_disk: str | int = 0,
+        cache_folder: str | os.PathLike[str] = "",
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -109,6 +125,12 @@ class Loader:
             extent=extent,
             tail="drop" if drop_last else "short",
             strict=strict,
+            exchange=exchange,
+            window=window,
+            homes=homes,
+            cache=cache,
+            cache_disk=cache_disk,
+            cache_folder=os.fspath(cache_folder),
         )
         self._world = find_world(rank, world_size)
         self._node = node
@@ -121,6 +143,7 @@ class Loader:
         self._prefetch = prefetch_factor
         self._persistent = persistent_workers
         self._pool: pools.Transformer | None = None
+        self._pool_owner = os.getpid()
         self._pools = 0
         self._pool_finalizer: weakref.finalize[..., Loader] | None = None
         self._iterator: weakref.ref[_Epoch] | None = None
@@ -128,7 +151,9 @@ class Loader:
         self._closed = False
         self._open("")
 
-    def _open(self, state: str) -> None:
+    def _open(self, state: str, version: int = 0) -> None:
+        """Begins where a state was taken, with the version of the dataset that it is about; without
+        a state, with the given one or the newest."""
         self._state = state
         self._source = Source(
             self._reading,
@@ -136,6 +161,7 @@ class Loader:
             node=self._node,
             state=state,
             batches=self._prefetch + 2,
+            version=_version_of(state) or version,
         )
         welcome = self._source.welcome()
         self._finalizer = weakref.finalize(self, Source.close, self._source)
@@ -190,6 +216,10 @@ class Loader:
     def _transformer(self) -> pools.Transformer | None:
         if self._transform is None:
             return None
+        if self._pool_owner != os.getpid():
+            self._pool = None  # that of a parent, whose threads are not here
+            self._pool_finalizer = None
+            self._pool_owner = os.getpid()
         if self._pool is None:
             if self._num_workers == 0:
                 self._pool = pools.InTrainer(self._transform, self._collate)
@@ -240,12 +270,13 @@ class Loader:
         self._end_workers()
         self._finalizer.detach()
         before = (self._state, self._epoch, self._step, self._next, self._over)
+        version = self._source.welcome().version
         self._source.close(_NODE_ENDS_SECONDS)
         try:
             self._open(text)
         except BaseException:
             # The loader goes on as if this had not been asked for.
-            self._open(before[0])
+            self._open(before[0], version)
             _, self._epoch, self._step, self._next, self._over = before
             raise
 
@@ -275,6 +306,12 @@ class Loader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _version_of(state: str) -> int:
+    """The version of the dataset that a state is about; 0 if it does not say."""
+    match = re.search(r"^dataset \S+/(\d{1,9})$", state, re.MULTILINE)
+    return int(match.group(1)) if match else 0
 
 
 class Stall:
@@ -328,8 +365,8 @@ class _Epoch(Iterator[Any]):
         self._owner = os.getpid()
         self._number = epoch
         self._step = step
-        self._pool = loader._transformer()
         self._ahead: _Ahead | None = None
+        self._pool = loader._transformer()
         if self._pool is not None and loader._num_workers > 0:
             self._ahead = _Ahead(loader._source, self._pool, epoch, step, loader._prefetch)
 
@@ -432,8 +469,10 @@ class _Ahead:
 
     def next(self) -> tuple[tuple[int, int] | None, Any]:
         with self._condition:
-            while not self._ready:
+            while not self._ready and not self._closed:
                 self._condition.wait()
+            if not self._ready:
+                return None, None  # another thread has ended the iteration
             size, result = self._ready.popleft()
             self._condition.notify_all()
         return size, result()

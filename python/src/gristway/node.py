@@ -54,6 +54,8 @@ class Address:
 
     socket: str
     is_named: bool
+    # It is one of several of its job, which go without it when it is gone: it is started once.
+    is_joined: bool = False
 
 
 def address(hello: Hello, job: str, name: str | None) -> Address:
@@ -119,6 +121,7 @@ class Client:
     def __init__(self, where: Address, hello: Hello) -> None:
         self.where = where
         self._hello = hello
+        self._may_start = True
         self._begin()
 
     def _begin(self) -> None:
@@ -138,6 +141,7 @@ class Client:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.where = state["where"]  # type: ignore[assignment]
         self._hello = state["hello"]  # type: ignore[assignment]
+        self._may_start = not self.where.is_joined
         self._begin()
 
     def expect(self, batches: int) -> None:
@@ -173,12 +177,22 @@ class Client:
                 self._check_open()
                 # One that dies or ends can be connected to until its socket is closed.
                 deadline = deadline or time.monotonic() + _ENDING_SECONDS
+                if not self._may_start:
+                    self._refuse_start()
                 if self.where.is_named or self._is_worn_out or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
 
+    def _refuse_start(self) -> None:
+        raise LostNodeError(
+            f"the node of this machine is gone{_last_words()}; the others of the job go without it:"
+            " start the job again from its last state"
+        )
+
     def _before_start(self) -> None:
         """Tells that the node must be started again; raises if that happens too often."""
+        if not self._may_start:
+            self._refuse_start()
         if not self._was_started:
             self._was_started = self._welcome is None
             if self._was_started:
@@ -226,6 +240,7 @@ class Client:
             raise
         try:
             self._welcome = connection.hello(java.version(), hello)
+            self._may_start = not self.where.is_joined
             # From now on this version is meant, whatever is appended to the dataset.
             self._hello = replace(self._hello, version=self._welcome.version)
         except BaseException:
@@ -324,12 +339,15 @@ def _start(socket_path: str) -> None:
     assert process.stdout is not None
     # One that says nothing must not keep all others from starting theirs.
     late = threading.Timer(_READY_SECONDS, process.kill)
+    late.daemon = True
     late.start()
-    with process.stdout as said:
-        ready = said.readline()
-        if ready != b"ready\n":
-            ready += said.read()
-    late.cancel()
+    try:
+        with process.stdout as said:
+            ready = said.readline()
+            if ready != b"ready\n":
+                ready += said.read()
+    finally:
+        late.cancel()
     if ready != b"ready\n":
         process.wait()
         if process.returncode < 0:
@@ -365,10 +383,11 @@ def _reap(patience: float) -> None:
     """Collects nodes that have ended, so that none stays behind as a zombie."""
     deadline = time.monotonic() + patience
     while True:
-        ended = [process for process in _started if process.poll() is not None]
+        ended = [process for process in list(_started) if process.poll() is not None]
         for process in ended:
-            process.log.close()  # type: ignore[attr-defined]
-            _started.remove(process)
+            with contextlib.suppress(ValueError):  # another thread may have had it
+                _started.remove(process)
+                process.log.close()  # type: ignore[attr-defined]
         if ended or not _started or time.monotonic() > deadline:
             return
         time.sleep(0.005)

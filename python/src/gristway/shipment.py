@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, overload
 
 _HEADER_BYTES = 64
 _MOST_MAPPED = 64
+_GIVEN_UP = 2
 
 
 class Ticket(NamedTuple):
@@ -34,7 +35,8 @@ class Ticket(NamedTuple):
 
 
 class _Slot:
-    """A stretch of shared memory for one shipment at a time. Its first byte is 1 when it is free."""
+    """A stretch of shared memory for one shipment at a time. Its first byte is 1 when it is free, and
+    2 when it is given up."""
 
     def __init__(self, serial: int, size: int) -> None:
         self.serial = serial
@@ -48,6 +50,7 @@ class _Slot:
         return self.memory[0] == 1
 
     def close(self) -> None:
+        self.memory[0] = _GIVEN_UP
         self.memory.close()
         os.close(self.descriptor)
 
@@ -87,7 +90,7 @@ class _Outbox:
 
 
 _outbox: _Outbox | None = None
-_mapped: OrderedDict[tuple[bytes, int], mmap.mmap] = OrderedDict()
+_mapped: OrderedDict[tuple[bytes, int], tuple[int, mmap.mmap]] = OrderedDict()  # and whose
 _mapped_lock = threading.Lock()
 
 
@@ -128,16 +131,29 @@ def _mapping(ticket: Ticket) -> mmap.mmap:
         known = _mapped.get(key)
         if known is not None:
             _mapped.move_to_end(key)
-            return known
+            return known[1]
+        _forget_gone()
         opened = os.open(f"/proc/{ticket.process}/fd/{ticket.descriptor}", os.O_RDWR)
         try:
             mapped = mmap.mmap(opened, ticket.size)
         finally:
             os.close(opened)
-        _mapped[key] = mapped
+        _mapped[key] = (ticket.process, mapped)
         while len(_mapped) > _MOST_MAPPED:
             _mapped.popitem(last=False)
         return mapped
+
+
+def forget_gone() -> None:
+    """Lets go of the memory of processes that have ended, and of what the others have given up."""
+    with _mapped_lock:
+        _forget_gone()
+
+
+def _forget_gone() -> None:
+    for key, (process, mapped) in list(_mapped.items()):
+        if mapped[0] == _GIVEN_UP or not os.path.exists(f"/proc/{process}"):
+            del _mapped[key]
 
 
 class Shipment:

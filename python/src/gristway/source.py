@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gristway.batch import Batch, Mappings, area_of
 from gristway.connection import Hello, Piece, Welcome
 from gristway.errors import Error, LostNodeError, MachineError, WrongCallError
+from gristway.meeting import NO_MEETING, Meeting, find_meeting
 from gristway.node import Client, address
 from gristway.world import World
 
@@ -33,13 +34,20 @@ class Reading:
     extent: str | int
     tail: str
     strict: bool
+    exchange: float = 0.0
+    window: int = 2
+    homes: str = "afresh"
+    cache: str | int = 0
+    cache_disk: str | int = 0
+    cache_folder: str = ""
 
-    def settings(self, world: World) -> str:
+    def settings(self, world: World, meeting: Meeting) -> str:
         """As a node takes them."""
-        if any(character in self.path for character in "\n\r\0") or not _is_unicode(self.path):
-            raise WrongCallError(
-                f"the path {self.path!r} has a line break in it, or bytes that are no UTF-8: rename it"
-            )
+        for named in (self.path, self.cache_folder):
+            if any(character in named for character in "\n\r\0") or not _is_unicode(named):
+                raise WrongCallError(
+                    f"the path {named!r} has a line break in it, or bytes that are no UTF-8: rename it"
+                )
         path = os.path.realpath(self.path)
         if not 1 <= self.batch_size <= _MOST_BATCH:
             raise WrongCallError(f"batch_size must be 1 to {_MOST_BATCH}, not {self.batch_size}")
@@ -55,6 +63,17 @@ class Reading:
             "strict": "true" if self.strict else "false",
             "ranks": world.size,
             "ranks-here": world.ranks_here,
+            "nodes": world.nodes,
+            "node": world.node if meeting.point else 0,
+            "exchange": float(self.exchange),
+            "window": self.window,
+            "meet": meeting.point,
+            "listen": meeting.listen,
+            "job": meeting.group,
+            "homes": self.homes,
+            "cache": _size(self.cache, "cache") if self.cache else 0,
+            "cache-disk": _size(self.cache_disk, "cache_disk") if self.cache_disk else 0,
+            "cache-folder": os.path.abspath(self.cache_folder) if self.cache_folder else "",
         }
         return "".join(f"{name}={value}\n" for name, value in values.items())
 
@@ -98,10 +117,27 @@ class Source:
         state: str = "",
         samples: bytes = b"",
         batches: int = 0,
+        version: int = 0,
     ) -> None:
-        hello = Hello(reading.settings(world), state, samples, rank=world.rank, batches=batches)
+        # Who asks by index decides about the order, so nodes have nothing to agree on.
+        meeting = find_meeting(world) if reading.mode == "stream" else NO_MEETING
+        hello = Hello(
+            reading.settings(world, meeting),
+            state,
+            samples,
+            rank=world.rank,
+            batches=batches,
+            version=version,
+        )
         self.world = world
-        self._client = Client(address(hello, world.job, node), hello)
+        mixes = float(reading.exchange) > 0 and world.size > 1
+        if mixes and not world.is_counted:
+            raise WrongCallError(
+                "ranks that push samples to each other must know who is where: set LOCAL_WORLD_SIZE to"
+                " the number of ranks on each machine, as torchrun does"
+            )
+        where = replace(address(hello, world.job, node), is_joined=bool(meeting.point) or mixes)
+        self._client = Client(where, hello)
         weakref.finalize(self, Client.close, self._client)
         self._mappings: Mappings | None = None
         self._run: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -27,6 +28,10 @@ _FIRST_REQUEST_SECONDS = 60.0
 # Who asks for one sample at a time gets the next that is left, from batches of this size.
 _ONE_BY_ONE = 32
 _ANYWHERE = -1
+
+# Batches of a worker that wait to be copied on their way to the trainer.
+_MOST_SHIPPED = 2
+_COPY_SECONDS = 30.0
 
 
 class StreamDataset(IterableDataset[Any]):
@@ -58,6 +63,12 @@ class StreamDataset(IterableDataset[Any]):
         policy: str = "redirect",
         extent: str | int = "auto",
         strict: bool = False,
+        exchange: float = 0.0,
+        window: int = 2,
+        homes: str = "afresh",
+        cache: str | int = 0,
+        cache_disk: str | int = 0,
+        cache_folder: str | os.PathLike[str] = "",
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -74,6 +85,12 @@ class StreamDataset(IterableDataset[Any]):
             extent=extent,
             tail="drop" if drop_last else "short",
             strict=strict,
+            exchange=exchange,
+            window=window,
+            homes=homes,
+            cache=cache,
+            cache_disk=cache_disk,
+            cache_folder=os.fspath(cache_folder),
         )
         self._source = Source(reading, find_world(rank, world_size), node=node)
         self._transform = transform
@@ -103,12 +120,14 @@ class StreamDataset(IterableDataset[Any]):
             epoch, _ = self._ledger.begin(worker, seed)
             step = worker
         self._place = (epoch, step)
-        # One that is worked on, and two that are on their way to the trainer.
-        self._source.expect(3)
+        # One that is worked on, and those that are on their way to the trainer.
+        self._source.expect(1 + _MOST_SHIPPED)
         return self._batches(epoch, step, workers)
 
     def _batches(self, epoch: int, step: int, workers: int) -> Iterator[Any]:
+        shipped: list[weakref.ref[Shipment]] = []
         while True:
+            shipped = _await_copies(shipped)
             batch = self._source.batch(epoch, step, workers)
             if batch is None:
                 return
@@ -117,7 +136,10 @@ class StreamDataset(IterableDataset[Any]):
             del batch  # its memory is not kept while the trainer has the result
             # What is given out now counts as received when the next one is asked for.
             self._place = (epoch, step)
+            if self._transform is None and isinstance(result[0], Shipment):
+                shipped.append(weakref.ref(result[0]))
             yield result
+            del result
 
     def _made(self, batch: Batch) -> Any:
         if self._transform is None:
@@ -149,6 +171,18 @@ class StreamDataset(IterableDataset[Any]):
             _check_state(state, self._source)
             self._place = (int(state["epoch"]), int(state["step"]))
             self._resumes = True
+
+
+def _await_copies(shipped: list[weakref.ref[Shipment]]) -> list[weakref.ref[Shipment]]:
+    """Waits until few enough batches are yet to be copied on their way to the trainer: a DataLoader
+    may ask for more ahead than the node has memory for. Who keeps them on purpose is told by the
+    node."""
+    deadline = time.monotonic() + _COPY_SECONDS
+    while True:
+        left = [each for each in shipped if each() is not None]
+        if len(left) <= _MOST_SHIPPED or time.monotonic() > deadline:
+            return left
+        time.sleep(0.001)
 
 
 class MapDataset(Dataset[Any]):
@@ -431,6 +465,16 @@ def pin_memory(batch: Any) -> Any:
     """A batch with its tensors in page-locked memory; as it is where there is no accelerator."""
     if not torch.cuda.is_available():
         return batch
+    return _pinned(batch)
+
+
+def _pinned(value: Any) -> Any:
     from torch.utils.data._utils.pin_memory import pin_memory as pinned
 
-    return pinned(batch)  # type: ignore[no-untyped-call]
+    if isinstance(value, memoryview):
+        return value  # torch would take it for a sequence, and apart
+    if type(value) in (list, tuple):
+        return type(value)(_pinned(each) for each in value)
+    if type(value) is dict:
+        return {key: _pinned(each) for key, each in value.items()}
+    return pinned(value)  # type: ignore[no-untyped-call]

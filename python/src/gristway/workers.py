@@ -7,11 +7,15 @@ does not depend on who was how fast.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import hashlib
 import logging
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.context
+import multiprocessing.resource_tracker
 import os
 import pickle
 import queue
@@ -21,7 +25,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -55,7 +59,7 @@ def transform_one(transform: Transform, sample: Any) -> Any:
     try:
         return transform(sample)
     except Exception as wrong:
-        note(wrong, sample.key)
+        note(wrong, _key(sample))
         raise
 
 
@@ -175,7 +179,13 @@ class InProcesses:
         self._closed = False
         # Batches that a transform keeps views of in its process: their memory is not reused.
         self.kept: list[Batch] = []
-        self._workers = [_Worker(self, number) for number in range(workers)]
+        self._workers: list[_Worker] = []
+        try:
+            for number in range(workers):
+                self._workers.append(_Worker(self, number))
+        except BaseException:
+            self.close()
+            raise
 
     def submit(self, batch: Batch) -> Callable[[], Any]:
         stretches = _stretches(len(batch), len(self._workers))
@@ -216,6 +226,7 @@ class InProcesses:
             worker.end()
         for worker in self._workers:
             worker.join()
+        shipment.forget_gone()
 
 
 def died(pid: int | None, exit_code: int | None) -> str:
@@ -240,6 +251,7 @@ class _Worker:
         self._condition = threading.Condition()
         self._tasks: list[tuple[Batch, int, int, Future[Any]]] = []
         self._ended = False
+        self._lost: BaseException | None = None
         self._start()
         self._thread = threading.Thread(
             target=self._run, name=f"gristway-worker-{number}", daemon=True
@@ -253,8 +265,8 @@ class _Worker:
 
     def _start(self) -> None:
         pool = self._pool
-        self._pipe, theirs = pool._context.Pipe()
-        self._process = pool._context.Process(  # type: ignore[attr-defined]
+        pipe, theirs = pool._context.Pipe()
+        process = pool._context.Process(  # type: ignore[attr-defined]
             target=_work,
             args=(
                 theirs,
@@ -267,8 +279,15 @@ class _Worker:
             name=f"gristway-worker-{self._number}",
             daemon=True,
         )
-        self._process.start()
-        theirs.close()
+        try:
+            with _interrupts_held(pool._context):
+                process.start()
+        except BaseException:
+            pipe.close()
+            raise
+        finally:
+            theirs.close()
+        self._pipe, self._process = pipe, process
 
     def submit(self, batch: Batch, start: int, end: int) -> Future[Any]:
         future: Future[Any] = Future()
@@ -302,43 +321,56 @@ class _Worker:
                         future.cancel()
                     return
                 batch, start, end, future = self._tasks.pop(0)
-            self._do(batch, start, end, future)
+            try:
+                self._do(batch, start, end, future)
+            except BaseException as wrong:
+                if not future.done():
+                    future.set_exception(wrong)  # the trainer waits for it; this thread goes on
             del batch, future
 
     def _do(self, batch: Batch, start: int, end: int, future: Future[Any]) -> None:
+        if self._lost is not None:
+            raise self._lost
         while True:
             try:
                 self._pipe.send((batch.area, batch.first + start, end - start))
-                message = self._pipe.recv_bytes()
+                body, ticket, is_kept = pickle.loads(self._answer())
+                buffers = _fetched(ticket)
                 break
             except (EOFError, OSError):
                 self._process.kill()  # it may only have closed the pipe
                 self._process.join()
-                if self._ended:
-                    future.cancel()
-                    return
-                if not self._pool.replaced(self, self._process.exitcode):
-                    future.set_exception(
-                        Error(f"{died(self.pid, self._process.exitcode)}, and others before it")
-                    )
-                    return
                 with self._condition:
                     if self._ended:
                         future.cancel()
                         return
-                    self._pipe.close()
-                    self._start()
-        try:
-            done, outcome, is_kept = _unpacked(message)
-        except BaseException as wrong:
-            future.set_exception(wrong)
-            return
+                    self._replace()
+        done, outcome = pickle.loads(body, buffers=buffers)
         if is_kept:
             self._pool.kept.append(batch)
         if done:
             future.set_result(outcome)
         else:
             future.set_exception(_rebuilt(*outcome))
+
+    def _replace(self) -> None:
+        """Starts another process in place of one that has died. Where that fails it stays so: one
+        death is counted once, however many tasks are waiting."""
+        try:
+            if not self._pool.replaced(self, self._process.exitcode):
+                raise Error(f"{died(self.pid, self._process.exitcode)}, and others before it")
+            self._pipe.close()
+            self._start()
+        except BaseException as wrong:
+            self._lost = wrong
+            raise
+
+    def _answer(self) -> bytes:
+        # A process that was forked at the same moment may hold the other end open.
+        while not self._pipe.poll(1.0):
+            if self._process.exitcode is not None and not self._pipe.poll(0):
+                raise EOFError
+        return self._pipe.recv_bytes()
 
 
 def _packed(done: bool, outcome: Any) -> tuple[bytes, shipment.Ticket | None]:
@@ -349,14 +381,14 @@ def _packed(done: bool, outcome: Any) -> tuple[bytes, shipment.Ticket | None]:
     return body, ticket
 
 
-def _unpacked(message: bytes) -> tuple[bool, Any, bool]:
-    body, ticket, is_kept = pickle.loads(message)
-    buffers = [] if ticket is None else shipment.fetch(ticket, bytearray)
-    done, outcome = pickle.loads(body, buffers=buffers)
-    return done, outcome, is_kept
+def _fetched(ticket: shipment.Ticket | None) -> list[Any]:
+    try:
+        return [] if ticket is None else shipment.fetch(ticket, bytearray)
+    except (FileNotFoundError, ProcessLookupError):
+        raise EOFError("the worker has died since it has answered") from None
 
 
-def _rebuilt(pickled: bytes | None, text: str, key: str) -> BaseException:
+def _rebuilt(pickled: bytes | None, text: str, key: str | None) -> BaseException:
     """An exception of a transform as it was in its worker, with the trace from there."""
     wrong: BaseException | None = None
     if pickled is not None:
@@ -366,10 +398,32 @@ def _rebuilt(pickled: bytes | None, text: str, key: str) -> BaseException:
             pass  # some exceptions cannot be made from what they were pickled as
     if not isinstance(wrong, BaseException):
         wrong = RuntimeError(text.strip().splitlines()[-1])
-    note(wrong, key)
+    if key is not None:
+        note(wrong, key)
     if hasattr(wrong, "add_note"):
         wrong.add_note(f"gristway: in a worker process:\n{text}")
     return wrong
+
+
+@contextlib.contextmanager
+def _interrupts_held(context: multiprocessing.context.BaseContext) -> Iterator[None]:
+    """Holds Ctrl-C back in this thread: a process started here inherits that, so that it cannot be
+    interrupted, with a traceback of its own, before it has come to ignore interrupts.
+
+    A fork server keeps the mask it was started with for all it will ever fork, for others too, and
+    so is not started under this one.
+    """
+    if context.get_start_method() == "forkserver":
+        yield
+        return
+    # It is started beside the first spawned process, and its start lifts the mask.
+    if context.get_start_method() == "spawn":
+        multiprocessing.resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(
@@ -384,6 +438,7 @@ def _work(
     _seed_all(seed)
     # Ctrl-C reaches the whole terminal; the trainer ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     mappings = Mappings()
     while True:
@@ -395,11 +450,11 @@ def _work(
         except (EOFError, OSError):
             return
         released: list[bool] = []
-        batch = Batch(
-            mappings, area, first, count, source.describe, functools.partial(released.append, True)
-        )
-        body, ticket = _transformed(batch, transform, stacks)
-        del batch
+        release = functools.partial(released.append, True)
+        opened = functools.partial(Batch, mappings, area, first, count, source.describe, release)
+        body, ticket = _transformed(opened, transform, stacks)
+        if not released:
+            gc.collect()  # an exception that was caught may have its frame in a cycle, with a view
         try:
             pipe.send_bytes(pickle.dumps((body, ticket, not released)))
         except OSError:
@@ -419,16 +474,16 @@ def _seed_all(text: str) -> None:
 
 
 def _transformed(
-    batch: Batch, transform: Transform, stacks: bool
+    opened: Callable[[], Batch], transform: Transform, stacks: bool
 ) -> tuple[bytes, shipment.Ticket | None]:
-    key = "?"
+    key = None  # of the sample whose transform has failed
     try:
         results = []
-        for sample in batch.samples():
+        for sample in opened().samples():
             try:
                 results.append(transform(sample))
             except Exception:
-                key = sample.key
+                key = _key(sample)
                 raise
         return _packed(True, stack(results) if stacks else results)
     except Exception as wrong:
@@ -438,3 +493,12 @@ def _transformed(
         except Exception:
             pickled = None
         return _packed(False, (pickled, text, key))
+
+
+def _key(sample: Any) -> str:
+    """A sample's key, or its number if the node that knows it is gone."""
+    try:
+        key: str = sample.key
+        return key
+    except Error:
+        return f"number {sample.id}"

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gristway.errors import WrongCallError
 
 
 @dataclass(frozen=True)
 class World:
-    """A job's ranks. `job` names the job, and differs between jobs and between their restarts."""
+    """A job's ranks. `job` names the job, and differs between jobs and between their restarts.
+
+    `launcher_node` is the number that the launcher gives the machine, where it does."""
 
     rank: int
     size: int
     ranks_here: int
     job: str
+    launcher_node: int | None = None
+    is_counted: bool = True  # how many ranks are here was said, and not assumed
+
+    @property
+    def nodes(self) -> int:
+        return self.size // self.ranks_here
+
+    @property
+    def node(self) -> int:
+        return self.rank // self.ranks_here
+
+    def check_order(self) -> None:
+        """Nodes that push samples to each other know by a rank's number where it is."""
+        if self.launcher_node not in (None, self.node):
+            raise WrongCallError(
+                f"rank {self.rank} is on node {self.launcher_node}, and with {self.ranks_here} ranks a"
+                f" node it belongs on node {self.node}: start ranks in blocks (srun"
+                " --distribution=block)"
+            )
 
 
 def find_world(rank: int | None, world_size: int | None) -> World:
@@ -28,7 +49,7 @@ def find_world(rank: int | None, world_size: int | None) -> World:
     if not 0 <= rank < world_size:
         raise WrongCallError(f"there is no rank {rank} in a world of {world_size}")
     if world_size == found.size:
-        return World(rank, world_size, found.ranks_here, found.job)
+        return replace(found, rank=rank)
     # Ranks of a world of the caller's own share nothing that we know of: each has its own node.
     return World(rank, world_size, 1, f"{found.job}-process-{os.getpid()}")
 
@@ -49,7 +70,11 @@ def _torchrun() -> World | None:
             "MASTER_PORT",
         )
     )
-    return World(_number("RANK"), size, here, f"torchrun-{job}")
+    node = os.environ.get("GROUP_RANK")
+    is_counted = size == 1 or "LOCAL_WORLD_SIZE" in os.environ
+    return World(
+        _number("RANK"), size, here, f"torchrun-{job}", int(node) if node else None, is_counted
+    )
 
 
 def _slurm() -> World | None:
@@ -67,7 +92,8 @@ def _slurm() -> World | None:
         os.environ.get(name, "")
         for name in ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
     )
-    return World(_number("SLURM_PROCID"), size, here, f"slurm-{job}")
+    node = os.environ.get("SLURM_NODEID")
+    return World(_number("SLURM_PROCID"), size, here, f"slurm-{job}", int(node) if node else None)
 
 
 def _check_even(is_even: bool, found: str) -> None:

@@ -20,7 +20,9 @@ import org.gristway.cli.ProbeResult;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.Handover;
 import org.gristway.os.Folders;
+import org.gristway.plan.Exchange;
 import org.gristway.plan.PlanSettings;
+import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.policy.Policies;
 import org.gristway.read.LoaderOptions;
@@ -114,7 +116,7 @@ final class PredictBenchmark implements Main.Benchmark {
     List<Point> points = new ArrayList<>();
     try (Storage storage = new Storage(profile, dataset, memory + OVERHEAD, "bounded");
         Storage roomy = new Storage(profile, dataset, Long.MAX_VALUE >> 1, "roomy")) {
-      for (String policy : Policies.toReadBy()) {
+      for (String policy : ofTheStorage()) {
         Storage place = policy.equals("unbounded") ? roomy : storage;
         Arm arm = new Arm(policy, () -> read(profile, place, dataset, policy, memory));
         double predicted = predict(profile, probe, dataset, policy, memory);
@@ -127,6 +129,14 @@ final class PredictBenchmark implements Main.Benchmark {
       }
     }
     return points;
+  }
+
+  /** The policies that take from the storage all that they deliver. */
+  private static List<String> ofTheStorage() {
+    return Policies.all().stream()
+        .filter(policy -> !policy.caches())
+        .map(ReadPolicy::name)
+        .toList();
   }
 
   private static boolean isFirstEpoch(Profile profile, String policy) {
@@ -153,6 +163,7 @@ final class PredictBenchmark implements Main.Benchmark {
               0,
               PlanSettings.autoExtent(memory),
               Handover.AREAS_AHEAD,
+              Exchange.NONE,
               0,
               ProbeCosts.of(probe, new Work(none, none, 0, true)),
               List.of(

@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import org.gristway.chunk.Shape;
 import org.gristway.dataset.Dataset;
 import org.gristway.dataset.DatasetFolder;
+import org.gristway.dataset.Portion;
 import org.gristway.snapshot.Snapshot;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -37,15 +39,16 @@ final class InfoCommand implements CliCommand {
       Summary summary = Summary.of(snapshot, console.progress());
       List<Integer> versions = List.copyOf(DatasetFolder.at(dataset.path()).versions());
       if (asJson) {
-        InfoJson.write(dataset.path(), snapshot, versions, summary, console.out());
+        InfoJson.write(opened, versions, summary, console.out());
       } else {
-        print(snapshot, versions, summary);
+        print(snapshot, versions, opened.portion(), summary);
       }
     }
     return DONE;
   }
 
-  private void print(Snapshot snapshot, List<Integer> versions, Summary summary)
+  private void print(
+      Snapshot snapshot, List<Integer> versions, Optional<Portion> portion, Summary summary)
       throws IOException {
     long samples = snapshot.sampleCount();
     console.print(Text.oneLine(dataset.path().toString()));
@@ -57,6 +60,10 @@ final class InfoCommand implements CliCommand {
     row("samples", Text.number(samples));
     row("bytes", Text.number(snapshot.dataBytes()) + sizeBehind(snapshot.dataBytes()));
     row("chunks", Text.number(snapshot.chunkCount()));
+    if (portion.isPresent()) {
+      long here = portion.get().chunks(snapshot).count();
+      row("here", Text.count(here, "chunk") + ", those of " + portion.get());
+    }
     String heading = "parts";
     for (Summary.ShapeCount shape : summary.shapes()) {
       row(heading, names(shape.shape()) + ": " + Text.count(shape.samples(), "sample"));

@@ -2,8 +2,9 @@ package org.gristway.cli;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.Path;
 import java.util.List;
+import org.gristway.dataset.Dataset;
+import org.gristway.dataset.Portion;
 import org.gristway.snapshot.Snapshot;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonGenerator;
@@ -25,14 +26,14 @@ final class InfoJson {
   }
 
   /** Writes the object and a newline. */
-  static void write(
-      Path path, Snapshot snapshot, List<Integer> versions, Summary summary, OutputStream out)
+  static void write(Dataset dataset, List<Integer> versions, Summary summary, OutputStream out)
       throws IOException {
-    JsonOutput.write(out, json -> new InfoJson(snapshot, summary, json).write(path, versions));
+    JsonOutput.write(
+        out, json -> new InfoJson(dataset.snapshot(), summary, json).write(dataset, versions));
   }
 
-  private void write(Path path, List<Integer> versions) throws JacksonException {
-    json.writeStringProperty("path", path.toString());
+  private void write(Dataset dataset, List<Integer> versions) throws JacksonException {
+    json.writeStringProperty("path", dataset.path().toString());
     json.writeStringProperty("datasetId", snapshot.datasetId().toString());
     json.writeStringProperty("snapshotId", snapshot.id().toString());
     json.writeNumberProperty("version", snapshot.version());
@@ -43,10 +44,20 @@ final class InfoJson {
     json.writeNumberProperty("datasetBytes", snapshot.dataBytes());
     json.writeNumberProperty("chunks", snapshot.chunkCount());
     json.writeNumberProperty("chunkFileBytes", chunkFileBytes());
+    dataset.portion().ifPresent(this::writePortion);
     json.writeNumberProperty("snapshotBytes", snapshot.fileBytes());
     writeParts();
     writeLabels();
     writeSampleBytes();
+  }
+
+  /** Only where chunks are missing. */
+  private void writePortion(Portion portion) {
+    json.writeObjectPropertyStart("portion");
+    json.writeNumberProperty("node", portion.node());
+    json.writeNumberProperty("nodes", portion.nodes());
+    json.writeNumberProperty("chunks", portion.chunks(snapshot).count());
+    json.writeEndObject();
   }
 
   private long chunkFileBytes() {

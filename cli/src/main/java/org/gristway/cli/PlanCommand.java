@@ -4,12 +4,13 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.Caching;
+import org.gristway.plan.Exchange;
+import org.gristway.plan.Homes;
 import org.gristway.plan.LabelCounts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
@@ -18,8 +19,6 @@ import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
-import org.gristway.simulator.CostModel.Work;
-import org.gristway.simulator.Values;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -70,6 +69,24 @@ final class PlanCommand implements CliCommand {
   private int nodes = 1;
 
   @Option(
+      names = "--exchange",
+      paramLabel = "SHARE",
+      description =
+          "What share of the deliveries, from 0 to 1, may come from any rank, where the others come"
+              + " from what a rank reads itself (default: 0). For redirect and chunk-shuffle.")
+  private double exchange;
+
+  @Option(
+      names = "--homes",
+      paramLabel = "afresh|hashed|placed",
+      converter = HomesName.class,
+      description =
+          "Who reads what is exchanged: extents dealt to ranks in every epoch (default), each extent"
+              + " by the same rank in all epochs, or by a rank of the node that 'gristway place' gives"
+              + " its chunk to. The last two need --exchange 1.")
+  private Homes homes = Homes.AFRESH;
+
+  @Option(
       names = "--epoch",
       paramLabel = "NUMBER",
       description =
@@ -85,25 +102,7 @@ final class PlanCommand implements CliCommand {
               + " epoch. It replaces a file of that name.")
   private @Nullable Path html;
 
-  @Option(
-      names = "--recommend",
-      description =
-          "Recommend settings: those that keep a trainer from waiting with the least memory, --memory"
-              + " at most. They are tried in virtual time on storage as it is measured here, which"
-              + " takes half a minute, or as --probe says.")
-  private boolean recommends;
-
-  @Option(
-      names = "--step-time",
-      paramLabel = "TIME",
-      description = "For --recommend: what training on one batch takes, such as 25ms or 0.4s.")
-  private @Nullable String stepTime;
-
-  @Option(
-      names = "--probe",
-      paramLabel = "FILE",
-      description = "For --recommend: what 'gristway probe DIR --json' has printed.")
-  private @Nullable Path probe;
+  @Mixin private Recommending recommending = new Recommending();
 
   /** As many epochs as a policy that counts them looks ahead, and no disk. */
   private static final Caching OF_A_LONG_RUN = new Caching(0, 32, Caching.Rates.USUAL);
@@ -115,8 +114,8 @@ final class PlanCommand implements CliCommand {
   @Override
   public int run() throws IOException {
     check();
-    if (recommends) {
-      recommend();
+    if (recommending.isWanted()) {
+      recommending.run(dataset.path(), onePolicy(), arguments, nodes, console);
       return DONE;
     }
     PageFile page = html == null ? null : PageFile.at(html);
@@ -139,6 +138,10 @@ final class PlanCommand implements CliCommand {
       }
     }
     return DONE;
+  }
+
+  private Optional<String> onePolicy() {
+    return policy.equals(ALL) ? Optional.empty() : Optional.of(policy);
   }
 
   private DatasetOutlook outlook(Snapshot snapshot, List<ReadPolicy> policies) throws IOException {
@@ -170,95 +173,16 @@ final class PlanCommand implements CliCommand {
     if (epoch == Long.MAX_VALUE) {
       throw arguments.wrong("there is no epoch after " + epoch + " to compare with");
     }
-    if (recommends) {
-      checkRecommend();
-    } else if (stepTime != null || probe != null) {
-      throw arguments.wrong("--step-time and --probe are for --recommend");
+    recommending.check(onePolicy(), arguments, nodes);
+    if (recommending.isWanted() && (arguments.wantsOrder() || epoch != 0 || html != null)) {
+      throw arguments.wrong("--order, --epoch and --html are about a plan, not for --recommend");
+    }
+    if (exchange > 0 && !policy.equals(ALL) && !Policies.named(policy).exchanges()) {
+      throw Failure.wrongCall("--exchange has no meaning for policy '%s'", policy);
     }
     if (arguments.wantsOrder() && policy.equals(ALL)) {
       throw arguments.wrong("--order is about one policy: name it with --policy");
     }
-  }
-
-  private void checkRecommend() {
-    if (stepTime == null) {
-      throw arguments.wrong("--recommend needs --step-time, what training on one batch takes");
-    }
-    if (arguments.wantsOrder() || epoch != 0 || html != null) {
-      throw arguments.wrong("--order, --epoch and --html are about a plan, not for --recommend");
-    }
-    if (!policy.equals(ALL) && !Recommender.POLICIES.contains(policy)) {
-      throw Failure.wrongCall("--recommend tries %s, not '%s'", Recommender.POLICIES, policy);
-    }
-    if (arguments.ranks(nodes) % nodes != 0) {
-      throw arguments.wrong("--recommend needs as many ranks on each node as on the others");
-    }
-  }
-
-  private void recommend() throws IOException {
-    double step = Values.seconds("--step-time", Objects.requireNonNull(stepTime));
-    Work work = new Work(Double.POSITIVE_INFINITY, Double.POSITIVE_INFINITY, step, true);
-    try (Dataset opened = Dataset.open(dataset.path())) {
-      ProbeResult probed = probe == null ? measured() : ProbeFile.read(probe);
-      Snapshot snapshot = opened.snapshot();
-      Recommender.Asked asked =
-          new Recommender.Asked(
-              policy.equals(ALL) ? Optional.empty() : Optional.of(policy),
-              SampleLayout.of(snapshot),
-              snapshot.dataBytes(),
-              arguments.batchSize(),
-              new World(arguments.ranks(nodes), nodes, 0),
-              arguments.memory(snapshot),
-              extents(probed, (double) snapshot.dataBytes() / Math.max(1, snapshot.sampleCount())),
-              arguments.seed(),
-              ProbeCosts.of(probed, work));
-      Recommendation recommendation = recommendation(asked);
-      console.endProgress();
-      RecommendationOutput output =
-          new RecommendationOutput(dataset.path().toString(), recommendation);
-      if (arguments.asJson()) {
-        output.writeJson(console.out());
-      } else {
-        output.print(console);
-      }
-    }
-  }
-
-  private ProbeResult measured() {
-    try (ProbeFolder folder = ProbeFolder.in(dataset.path())) {
-      return new Probe(folder, console.progress()).run();
-    }
-  }
-
-  /** What suits the memory, and what gets all that the storage gives, if that holds samples. */
-  private List<Long> extents(ProbeResult probed, double meanBytes) {
-    if (arguments.extent() != ExtentSize.AUTO) {
-      return List.of(arguments.extent());
-    }
-    return probed.saturatingBytes() < 2 * meanBytes
-        ? List.of(ExtentSize.AUTO)
-        : List.of(ExtentSize.AUTO, probed.saturatingBytes());
-  }
-
-  private Recommendation recommendation(Recommender.Asked asked) {
-    Recommender recommender = new Recommender(asked, console.progress());
-    List<Recommendation.Advised> advised = new ArrayList<>();
-    for (Candidate each : recommender.recommend()) {
-      ReadPlan plan = recommender.plan(each);
-      Progress progress = console.progress();
-      long samples = asked.layout().sampleCount();
-      progress.begin("planning " + each.policy(), Progress.Unit.SAMPLES, samples);
-      advised.add(Recommendation.Advised.of(each, plan, progress));
-    }
-    if (advised.isEmpty()) {
-      throw Failure.wrongCall(
-          "the memory is too small for any policy: give it more, or make the extents smaller");
-    }
-    return new Recommendation(
-        asked,
-        recommender.samplesTried(),
-        advised.getFirst(),
-        advised.size() > 1 ? advised.getLast() : null);
   }
 
   /** What all policies have in common; the policy that is named in it is only the first of them. */
@@ -273,7 +197,9 @@ final class PlanCommand implements CliCommand {
             arguments.extent() == ExtentSize.AUTO
                 ? PlanSettings.autoExtent(perRank)
                 : arguments.extent(),
-            arguments.tail());
+            arguments.tail(),
+            Caching.NONE,
+            Exchange.of(exchange).withHomes(homes));
     return PlanInputs.of(SampleLayout.of(snapshot), arguments.seed(), world, settings);
   }
 

@@ -2,6 +2,7 @@ package org.gristway.cli;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.util.Locale;
 import org.gristway.plan.LabelMix;
 import org.gristway.plan.PlanInputs;
 import tools.jackson.core.JsonGenerator;
@@ -26,6 +27,9 @@ final class PlanJson {
           json.writeNumberProperty("ranks", inputs.world().ranks());
           json.writeNumberProperty("nodes", inputs.world().nodes());
           json.writeNumberProperty("batchSize", inputs.settings().batchSize());
+          json.writeNumberProperty("exchange", inputs.settings().exchange().share());
+          json.writeStringProperty(
+              "homes", inputs.settings().exchange().homes().name().toLowerCase(Locale.ROOT));
           json.writeArrayPropertyStart("policies");
           outlook.policies().forEach(policy -> write(policy, json));
           json.writeEndArray();
@@ -46,6 +50,7 @@ final class PlanJson {
       json.writeNumberProperty("steps", epoch.steps());
       json.writeNumberProperty("storageReads", epoch.storageReads());
       json.writeNumberProperty("storageBytes", epoch.storageBytes());
+      json.writeNumberProperty("movedBytes", epoch.movedBytes());
       json.writeNumberProperty("peakResidentBytes", epoch.peakResidentBytes());
       json.writeNumberProperty("redirected", epoch.redirected());
       write(epoch.order(), json);

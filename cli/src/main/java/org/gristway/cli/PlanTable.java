@@ -22,6 +22,7 @@ final class PlanTable {
   static final List<String> QUALITY_HEADINGS =
       List.of("mates", "in rank", "worst", "extents", "spread");
 
+  private static final String MOVED_HEADING = "moved";
   private static final String CORRELATION_HEADING = "alike";
   private static final String LABELS_HEADING = "labels";
 
@@ -42,6 +43,9 @@ final class PlanTable {
   private static final String LABELS_LEGEND =
       "labels   variance of the labels in global batches, relative to chance: 1 is a full shuffle";
 
+  private static final String MOVED_LEGEND =
+      "moved    bytes that go from one node to another in an epoch";
+
   private final DatasetOutlook outlook;
 
   PlanTable(DatasetOutlook outlook) {
@@ -60,6 +64,9 @@ final class PlanTable {
       if (epoch != null) {
         row.addAll(costs(epoch, outlook.datasetBytes()));
         addOrder(epoch.order(), row);
+        if (hasNodes()) {
+          row.add(Text.bytes(epoch.movedBytes()));
+        }
       }
       rows.add(row);
     }
@@ -72,6 +79,9 @@ final class PlanTable {
     }
     if (outlook.hasLabels()) {
       console.print(LABELS_LEGEND);
+    }
+    if (hasNodes()) {
+      console.print(MOVED_LEGEND);
     }
   }
 
@@ -118,7 +128,14 @@ final class PlanTable {
     if (outlook.hasLabels()) {
       headings.add(LABELS_HEADING);
     }
+    if (hasNodes()) {
+      headings.add(MOVED_HEADING);
+    }
     return headings;
+  }
+
+  private boolean hasNodes() {
+    return outlook.inputs().world().nodes() > 1;
   }
 
   private static List<String> bound(String name, OrderMeasures order) {

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param frames of a node
  * @param samples that are delivered, repeats not counted
+ * @param movedBytes from one node to another
  * @param peakResidentBytes the most memory in use at once, on all nodes: frames, and what is kept
  * @param memory in use over the epoch, in bytes
  * @param orderDigest the one that {@code read} gives for the same inputs
@@ -26,6 +27,7 @@ record PlannedEpoch(
     long samples,
     long storageReads,
     long storageBytes,
+    long movedBytes,
     long peakResidentBytes,
     long redirected,
     OrderMeasures order,
@@ -80,6 +82,7 @@ record PlannedEpoch(
         samples,
         planned.reads(),
         planned.bytes(),
+        planned.movedBytes(),
         planned.peakResidentBytes(),
         redirected,
         meter.measures(),

@@ -1,18 +1,25 @@
 package org.gristway.cli;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Workers;
@@ -32,6 +39,10 @@ final class Probe {
   private static final long[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, LARGEST};
   private static final int MOST_AT_ONCE = 16;
   private static final int[] AT_ONCE = {1, 4, MOST_AT_ONCE};
+
+  /** So many are asked for as often: a thread that is done has another to do. */
+  private static final int WAITING = 2;
+
   private static final int SMALL_FILES = 1000;
   private static final long WRITE_NANOS = 12_000_000_000L;
   private static final long READ_NANOS = 600_000_000L;
@@ -65,14 +76,13 @@ final class Probe {
     boolean isDirect;
     // Such memory as a loader reads into: the disk gets fewer requests than with small pages.
     try (NativeFile direct = openDirect(path);
-        PrivateMemory memory = new PrivateMemory(MOST_AT_ONCE * LARGEST)) {
+        PrivateMemory memory = new PrivateMemory(WAITING * MOST_AT_ONCE * LARGEST)) {
       memory.segment().fill((byte) 0);
       isDirect = direct.isDirect();
       for (int atOnce : AT_ONCE) {
         for (long size : SIZES) {
           read(direct, bytes, memory.segment(), size, atOnce, SAVED_UP_NANOS);
-          double rate = read(direct, bytes, memory.segment(), size, atOnce, READ_NANOS);
-          reads.add(new ProbeResult.Reads(size, atOnce, rate));
+          reads.add(read(direct, bytes, memory.segment(), size, atOnce, READ_NANOS));
         }
       }
     }
@@ -96,7 +106,8 @@ final class Probe {
         small,
         delivery.copyRate(false),
         delivery.copyRate(true),
-        delivery.sampleSeconds());
+        delivery.sampleSeconds(),
+        Runtime.getRuntime().availableProcessors());
   }
 
   private static NativeFile openDirect(Path path) throws IOException {
@@ -139,30 +150,52 @@ final class Probe {
     return written;
   }
 
-  /** Bytes a second of reads of one size at random places, some at once. */
-  private double read(
-      NativeFile file, long fileBytes, MemorySegment memory, long size, int atOnce, long nanos) {
-    LongAdder done = new LongAdder();
-    AtomicInteger threads = new AtomicInteger();
+  /**
+   * Reads of one size at random places, some at once. One thread asks for them and takes them up in
+   * that order, as a lane does: on fast storage waking others takes a good part of the time.
+   */
+  private ProbeResult.Reads read(
+      NativeFile file, long fileBytes, MemorySegment memory, long size, int atOnce, long nanos)
+      throws IOException {
+    SplittableRandom random = new SplittableRandom(atOnce);
+    ArrayDeque<Future<Long>> asked = new ArrayDeque<>();
+    Duration before = processorTime();
     long start = System.nanoTime();
-    Workers.run(
-        "probe",
-        atOnce,
-        () -> {
-          int thread = threads.getAndIncrement();
-          SplittableRandom random = new SplittableRandom(thread);
-          MemorySegment target = memory.asSlice(thread * LARGEST, size);
-          try {
-            while (System.nanoTime() - start < nanos) {
-              file.readFully(target, size, random.nextLong(fileBytes / size) * size);
-              done.add(size);
-            }
-          } catch (IOException failed) {
-            throw new UncheckedIOException(failed);
-          }
-        });
-    progress.advance(done.sum());
-    return done.sum() / seconds(start);
+    long begun = 0;
+    long bytes = 0;
+    try (ExecutorService threads = Executors.newFixedThreadPool(atOnce)) {
+      while (System.nanoTime() - start < nanos || !asked.isEmpty()) {
+        if (asked.size() < WAITING * atOnce && System.nanoTime() - start < nanos) {
+          MemorySegment target = memory.asSlice(begun++ % (WAITING * atOnce) * LARGEST, size);
+          long offset = random.nextLong(fileBytes / size) * size;
+          Callable<Long> reading =
+              () -> {
+                file.readFully(target, size, offset);
+                return size;
+              };
+          asked.add(threads.submit(reading));
+        } else {
+          bytes += asked.remove().get();
+        }
+      }
+    } catch (ExecutionException failed) {
+      if (failed.getCause() instanceof IOException io) {
+        throw io;
+      }
+      throw new IllegalStateException(failed);
+    } catch (InterruptedException ended) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("the probe is interrupted");
+    }
+    double seconds = seconds(start);
+    double busy = processorTime().minus(before).toNanos() / 1e9 / seconds;
+    progress.advance(bytes);
+    return new ProbeResult.Reads(size, atOnce, bytes / seconds, busy);
+  }
+
+  /** What this process has taken of the processors so far. */
+  private static Duration processorTime() {
+    return ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO);
   }
 
   /** Bytes a second of reading a file from its start, as far as the time lasts. */

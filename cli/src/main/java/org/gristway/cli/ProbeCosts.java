@@ -31,6 +31,7 @@ public final class ProbeCosts {
         probe.checkedRate(),
         probe.sampleSeconds(),
         none,
+        probe.processors(),
         work);
   }
 
@@ -52,11 +53,37 @@ public final class ProbeCosts {
         probe.bestRate(),
         probe.mostRequests(),
         bySize(probe.mostAtOnce()),
+        byDepth(probe),
+        perProcessor(probe.mostAtOnce()),
         Curve.constant(stream),
         Curve.constant(Double.POSITIVE_INFINITY),
         Double.POSITIVE_INFINITY,
         LoaderOptions.DEFAULT_THREADS,
         ExtentCuts.PAGE);
+  }
+
+  /** How much less there is with fewer reads at once, on the average of the sizes. */
+  private static Curve byDepth(ProbeResult probe) {
+    NavigableMap<Double, Double> points = new TreeMap<>();
+    List<ProbeResult.Reads> most = probe.mostAtOnce();
+    for (int depth : probe.reads().stream().mapToInt(ProbeResult.Reads::atOnce).toArray()) {
+      List<ProbeResult.Reads> fewer = probe.atOnce(depth);
+      double sum = 0;
+      for (int i = 0; i < most.size(); i++) {
+        sum += Math.min(1, fewer.get(i).rate() / most.get(i).rate());
+      }
+      points.put((double) depth, sum / most.size());
+    }
+    return new Curve(points);
+  }
+
+  /** What processors have work with that read, beside which they copy and check. */
+  private static Curve perProcessor(List<ProbeResult.Reads> measured) {
+    NavigableMap<Double, Double> points = new TreeMap<>();
+    for (ProbeResult.Reads each : measured) {
+      points.put((double) each.bytes(), each.perProcessor());
+    }
+    return new Curve(points);
   }
 
   /**

@@ -36,7 +36,8 @@ public final class ProbeFile {
           new ProbeResult.Reads(
               (long) positive(each, "bytes"),
               (int) positive(each, "atOnce"),
-              positive(each, "bytesPerSecond")));
+              positive(each, "bytesPerSecond"),
+              each.path("processors").asDouble(0))); // which those of older versions lack
     }
     if (reads.stream().noneMatch(each -> each.atOnce() == 1)) {
       throw new IllegalArgumentException("no reads, or none that were alone");
@@ -50,7 +51,8 @@ public final class ProbeFile {
         positive(json, "smallFilesPerSecond"),
         positive(json, "copyBytesPerSecond"),
         positive(json, "checkedCopyBytesPerSecond"),
-        positive(json, "deliverySeconds"));
+        positive(json, "deliverySeconds"),
+        Math.max(1, json.path("processors").asInt(1)));
   }
 
   private static double positive(JsonNode json, String name) {

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.gristway.simulator.CostModel.Storage;
 
 /** What {@code probe} prints. Programs read the JSON, so its names stay. */
 final class ProbeOutput {
@@ -26,6 +27,7 @@ final class ProbeOutput {
             json.writeNumberProperty("atOnce", reads.atOnce());
             json.writeNumberProperty("bytesPerSecond", reads.rate());
             json.writeNumberProperty("requestsPerSecond", reads.perSecond());
+            json.writeNumberProperty("processors", reads.processors());
             json.writeEndObject();
           }
           json.writeEndArray();
@@ -35,6 +37,7 @@ final class ProbeOutput {
           json.writeNumberProperty("copyBytesPerSecond", result.copyRate());
           json.writeNumberProperty("checkedCopyBytesPerSecond", result.checkedRate());
           json.writeNumberProperty("deliverySeconds", result.sampleSeconds());
+          json.writeNumberProperty("processors", result.processors());
           json.writeNumberProperty("saturatingExtentBytes", result.saturatingBytes());
         });
   }
@@ -76,12 +79,18 @@ final class ProbeOutput {
             + " get all that this storage gives: smaller ones mix better, and read slower");
     console.print("");
     console.print("For a scenario of 'gristway simulate':");
-    console.print(String.format(Locale.ROOT, "storage.latency: %.0fus", 1e6 * result.latency()));
-    console.print(line("storage.rate", result.bestRate() / 1e6, "MB"));
-    console.print(line("storage.requests", result.mostRequests(), ""));
+    Storage storage = ProbeCosts.storage(result);
+    console.print(String.format(Locale.ROOT, "storage.latency: %.0fus", 1e6 * storage.latency()));
+    console.print(line("storage.rate", storage.rate() / 1e6, "MB"));
+    console.print(line("storage.requests", storage.requests(), ""));
+    console.print("storage.by-size: " + storage.bySize().rounded(1));
+    console.print("storage.by-depth: " + storage.byDepth().rounded(100));
+    console.print("storage.per-processor: " + storage.perProcessor().rounded(1));
+    console.print("storage.stream: " + storage.stream().rounded(1));
     console.print(line("memory-rate", result.checkedRate() / 1e6, "MB"));
     console.print(
         String.format(Locale.ROOT, "sample-seconds: %.2fus", 1e6 * result.sampleSeconds()));
+    console.print(line("processors", result.processors(), ""));
   }
 
   private static String line(String key, double value, String unit) {

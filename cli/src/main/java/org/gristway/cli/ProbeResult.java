@@ -14,6 +14,7 @@ import java.util.List;
  * @param copyRate bytes a second that one thread copies in memory
  * @param checkedRate the same, with a checksum of what is copied, as samples are delivered
  * @param sampleSeconds that the loader takes to deliver a sample, beside reading and copying it
+ * @param processors that there are
  */
 public record ProbeResult(
     long fileBytes,
@@ -24,7 +25,8 @@ public record ProbeResult(
     double smallFiles,
     double copyRate,
     double checkedRate,
-    double sampleSeconds) {
+    double sampleSeconds,
+    int processors) {
 
   /** Enough: more would not be seen. */
   private static final double ALL_BUT = 0.95;
@@ -33,11 +35,17 @@ public record ProbeResult(
    * Reads of one size, some at once.
    *
    * @param rate bytes a second
+   * @param processors how many were busy with it, on the average
    */
-  public record Reads(long bytes, int atOnce, double rate) {
+  public record Reads(long bytes, int atOnce, double rate, double processors) {
 
     double perSecond() {
       return rate / bytes;
+    }
+
+    /** Bytes a second that one processor would be busy with. */
+    double perProcessor() {
+      return rate / processors;
     }
 
     /** What one of them takes, if they are one at a time. */
@@ -56,7 +64,8 @@ public record ProbeResult(
     return atOnce(reads.stream().mapToInt(Reads::atOnce).max().orElse(1));
   }
 
-  private List<Reads> atOnce(int number) {
+  /** Those with so many at once, the smallest first. */
+  List<Reads> atOnce(int number) {
     return reads.stream()
         .filter(each -> each.atOnce() == number)
         .sorted(Comparator.comparingLong(Reads::bytes))

@@ -1,6 +1,7 @@
 package org.gristway.cli;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Progress;
@@ -8,9 +9,11 @@ import org.gristway.dataset.Dataset;
 import org.gristway.plan.policy.Policies;
 import org.gristway.plan.policy.UnboundedPolicy;
 import org.gristway.read.Beginning;
+import org.gristway.read.Cache;
 import org.gristway.read.Loader;
 import org.gristway.read.LoaderOptions;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -40,8 +43,8 @@ final class ReadCommand implements CliCommand {
       names = "--policy",
       paramLabel = "NAME",
       description =
-          "How to read: sample-order, chunk-shuffle, redirect, redirect-position or unbounded"
-              + " (default: redirect).")
+          "How to read: sample-order, chunk-shuffle, redirect, redirect-position, clairvoyant,"
+              + " clairvoyant-next-use, locality or unbounded (default: redirect).")
   private String policy = Policies.DEFAULT;
 
   @Mixin private ReadArguments arguments = new ReadArguments();
@@ -51,6 +54,30 @@ final class ReadCommand implements CliCommand {
       paramLabel = "COUNT",
       description = "How often to read it all (default: 1).")
   private long epochs = 1;
+
+  @Option(
+      names = "--cache",
+      paramLabel = "SIZE",
+      converter = ByteSize.class,
+      description =
+          "Memory in which redirect and chunk-shuffle keep extents from epoch to epoch, beside"
+              + " --memory (default: none).")
+  private long cacheMemory;
+
+  @Option(
+      names = "--cache-disk",
+      paramLabel = "SIZE",
+      converter = ByteSize.class,
+      description =
+          "How much they keep on a disk beside that, and how many samples clairvoyant and"
+              + " clairvoyant-next-use keep there (default: nothing).")
+  private long cacheDisk;
+
+  @Option(
+      names = "--cache-folder",
+      paramLabel = "DIR",
+      description = "Where on that disk. Nothing is seen there, and nothing is left.")
+  private @Nullable Path cacheFolder;
 
   @Option(names = "--strict", description = "Stop at the first damaged sample.")
   private boolean strict;
@@ -112,6 +139,9 @@ final class ReadCommand implements CliCommand {
     if (epochs < 1) {
       throw arguments.wrong("--epochs must be 1 or more, not " + epochs);
     }
+    if (cacheDisk > 0 != (cacheFolder != null)) {
+      throw arguments.wrong("--cache-disk and --cache-folder go together");
+    }
     if (threads < 1 || threads > MOST_THREADS) {
       throw arguments.wrong("--threads must be 1 to " + MOST_THREADS + ", not " + threads);
     }
@@ -140,7 +170,8 @@ final class ReadCommand implements CliCommand {
         .withTail(arguments.tail())
         .withEpochs(epochs)
         .withStrict(strict)
-        .withThreads(threads);
+        .withThreads(threads)
+        .withCache(new Cache(cacheMemory, cacheDisk, cacheFolder));
   }
 
   /** The budget; of the policy that knows none, what it takes. */

@@ -49,6 +49,9 @@ final class ReadJson {
     json.writeNumberProperty("storageReads", report.storageReads());
     json.writeNumberProperty("storageBytes", report.storageBytes());
     json.writeNumberProperty("rereadBytes", report.rereadBytes());
+    json.writeNumberProperty("fetched", report.fetched());
+    json.writeNumberProperty("fetchedBytes", report.fetchedBytes());
+    json.writeNumberProperty("fallBacks", report.fallBacks());
     json.writeNumberProperty("peakResidentBytes", report.peakResidentBytes());
     json.writeNumberProperty("redirected", report.redirected());
     json.writeNumberProperty("repeated", report.repeated());

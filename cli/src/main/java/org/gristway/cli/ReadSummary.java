@@ -42,12 +42,14 @@ final class ReadSummary {
         new StringBuilder()
             .append(Text.count(report.storageReads(), "read"))
             .append(" from storage, ")
-            .append(Text.bytes(report.storageBytes()))
-            .append("; memory ")
-            .append(Text.bytes(report.peakResidentBytes()))
-            .append(" at most; ")
-            .append(Text.number(report.redirected()))
-            .append(" redirected");
+            .append(Text.bytes(report.storageBytes()));
+    append(more, report.fetched(), " fetched from the cache");
+    append(more, report.fallBacks(), " missed there");
+    more.append("; memory ")
+        .append(Text.bytes(report.peakResidentBytes()))
+        .append(" at most; ")
+        .append(Text.number(report.redirected()))
+        .append(" redirected");
     append(more, report.repeated(), " repeated");
     append(more, report.damaged(), " damaged");
     line("", more.toString());

@@ -6,6 +6,7 @@ import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlannedOrder;
 import org.gristway.plan.Quality;
 import org.gristway.plan.ReadPlan;
+import org.gristway.simulator.CostModel;
 import org.gristway.simulator.CostModel.Storage;
 import org.jspecify.annotations.Nullable;
 
@@ -114,6 +115,7 @@ record Recommendation(
 
   /** What keeps the stall from going away. */
   enum Bound {
+    LOADER,
     BYTES,
     REQUESTS,
     MEMORY
@@ -124,6 +126,10 @@ record Recommendation(
     if (best.settings().removesStall()) {
       return null;
     }
+    if (best.storageReads() == 0
+        || loaderSeconds() > (1 - Recommender.NO_STALL) * asked.stepSeconds()) {
+      return Bound.LOADER;
+    }
     if (asked.bytesWanted() > (1 - Recommender.NO_STALL) * asked.cost().storage().rate()) {
       return Bound.BYTES;
     }
@@ -132,8 +138,25 @@ record Recommendation(
         : Bound.MEMORY;
   }
 
+  /** What the loader of a rank takes for a batch once it is read: what stays is not copied. */
+  private double loaderSeconds() {
+    CostModel cost = asked.cost();
+    double copy = best.storageReads() == 0 ? 0 : asked.meanBytes() / cost.memoryRate();
+    double others = Math.max(1, asked.ranksPerNode() / cost.processors());
+    return asked.batchSize() * (cost.sampleSeconds() + copy) * others;
+  }
+
   private String whatBounds() {
     Bound bound = bound();
+    if (bound == Bound.LOADER) {
+      return String.format(
+          Locale.ROOT,
+          "The loader bounds it: it takes %.3g ms for a batch of %s that is in memory, and a step"
+              + " takes %.3g ms.",
+          1000 * loaderSeconds(),
+          Text.count(asked.batchSize(), "sample"),
+          1000 * asked.stepSeconds());
+    }
     if (bound == Bound.MEMORY) {
       return String.format(
           "The memory bounds it: the storage gives enough, %s a second, but %s hold too little of"

@@ -69,6 +69,7 @@ final class RecommendationOutput {
     Recommender.Asked asked = recommendation.asked();
     console.print(
         String.format(
+            Locale.ROOT,
             "  gristway.Loader(\"%s\", batch_size=%d, policy=\"%s\"%s, extent=\"%s\")",
             Text.oneLine(dataset),
             asked.batchSize(),

@@ -7,6 +7,7 @@ import java.util.Optional;
 import java.util.function.Predicate;
 import org.gristway.Progress;
 import org.gristway.handover.Handover;
+import org.gristway.plan.Exchange;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.ReadPlan;
@@ -151,7 +152,10 @@ final class Recommender {
   private static int together(Asked asked) {
     long most = Math.max(1, Integer.highestOneBit(asked.batchSize()) / FEWEST_IN_BATCH);
     long wanted = (long) (ENOUGH_BYTES / SAMPLES / asked.meanBytes());
-    return (int) Math.min(most, Math.max(1, Long.highestOneBit(Math.max(1, wanted))));
+    long samples = asked.layout().sampleCount();
+    long possible = samples / ((long) FEWEST_IN_BATCH * asked.world().ranks());
+    long some = samples <= SAMPLES ? 1 : Math.min(wanted, Math.min(most, possible));
+    return (int) Math.max(1, Long.highestOneBit(Math.max(1, some)));
   }
 
   private Trial coarse(SampleLayout layout) {
@@ -169,6 +173,7 @@ final class Recommender {
             cost.memoryRate(),
             cost.sampleSeconds() * together,
             cost.diskRate(),
+            cost.processors(),
             new Work(work.preparationRate(), work.computeRate(), seconds, work.barrier())));
   }
 
@@ -288,7 +293,9 @@ final class Recommender {
   private List<Long> memories() {
     List<Long> memories = new ArrayList<>();
     long least = LEAST_MEMORY * asked.ranksPerNode();
-    for (long memory = 2 * Long.highestOneBit(least - 1); memory < asked.memory(); memory *= 2) {
+    for (long memory = 2 * Long.highestOneBit(least - 1);
+        memory > 0 && memory < asked.memory();
+        memory *= 2) {
       memories.add(memory);
     }
     memories.add(asked.memory());
@@ -310,7 +317,12 @@ final class Recommender {
   /** Runs settings in virtual time; empty if the memory is too small for them. */
   private Optional<Candidate> tryOut(String policy, long memory, long extent) {
     Trial trial = policy.equals(SampleOrderPolicy.NAME) ? bySample : byExtent;
-    long triedMemory = Candidate.isDrawn(policy) ? triedMemory(memory, extent) : memory;
+    // What holds the whole dataset is known to have the memory; neighbours that are taken for one
+    // may need a little more.
+    long triedMemory =
+        policy.equals(UnboundedPolicy.NAME)
+            ? Long.MAX_VALUE >> 8
+            : Candidate.isDrawn(policy) ? triedMemory(memory, extent) : memory;
     Scenario scenario =
         new Scenario(
             policy,
@@ -326,6 +338,7 @@ final class Recommender {
             0,
             extent,
             Handover.AREAS_AHEAD,
+            Exchange.NONE,
             asked.seed(),
             trial.cost(),
             List.of(new Scenario.Tried(policy, triedMemory, Handover.AREAS_AHEAD, false)));

@@ -47,6 +47,7 @@ final class RootCommand {
           "ls",
           "cat",
           "unpack",
+          "place",
           "read",
           "plan",
           "simulate",
@@ -125,6 +126,7 @@ final class RootCommand {
       case "ls" -> new LsCommand(console);
       case "cat" -> new CatCommand(console);
       case "unpack" -> new UnpackCommand(console);
+      case "place" -> new PlaceCommand(console);
       case "read" -> new ReadCommand(console);
       case "plan" -> new PlanCommand(console);
       case "simulate" -> new SimulateCommand(console);

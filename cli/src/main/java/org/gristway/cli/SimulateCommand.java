@@ -63,6 +63,14 @@ final class SimulateCommand implements CliCommand {
       description = "Only this one of the scenario's policies; may be given several times.")
   private List<String> policies = new ArrayList<>();
 
+  @Option(
+      names = "--exchange",
+      paramLabel = "SHARE",
+      description =
+          "What share of the deliveries, from 0 to 1, may come from any rank, in place of the"
+              + " scenario's. For redirect and chunk-shuffle; others read for themselves.")
+  private @Nullable Double exchange;
+
   @Option(names = "--print", description = "Print the scenario itself, to be changed.")
   private boolean print;
 
@@ -92,6 +100,9 @@ final class SimulateCommand implements CliCommand {
     if (!policies.isEmpty()) {
       asked = asked.withPolicies(policies);
     }
+    if (exchange != null) {
+      asked = withExchange(asked, exchange);
+    }
     if (dataset == null) {
       show(asked, asked.dataset().layout(asked.seed()));
       return DONE;
@@ -101,6 +112,23 @@ final class SimulateCommand implements CliCommand {
       show(asked.withDataset(described(snapshot)), SampleLayout.of(snapshot));
     }
     return DONE;
+  }
+
+  /** Refused where it would change nothing for a policy that is asked for by its name. */
+  private Scenario withExchange(Scenario asked, double share) {
+    Scenario mixed = asked.withExchange(share);
+    if (share > 0) {
+      for (String policy : policies) {
+        if (!mixed.exchanging().contains(policy)) {
+          throw Failure.wrongCall("--exchange has no meaning for policy '%s'", policy);
+        }
+      }
+      if (mixed.exchanging().isEmpty()) {
+        throw Failure.wrongCall(
+            "--exchange has no meaning for scenario %s: none of its policies can", mixed.name());
+      }
+    }
+    return mixed;
   }
 
   private String text() throws IOException {

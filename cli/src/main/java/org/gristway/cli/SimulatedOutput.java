@@ -66,6 +66,7 @@ final class SimulatedOutput {
 
   private void write(int scenario, JsonGenerator json) {
     json.writeNumberProperty("nodes", scenarios.get(scenario).nodes());
+    json.writeNumberProperty("exchange", scenarios.get(scenario).exchange().share());
     json.writeArrayPropertyStart("policies");
     results.get(scenario).forEach(result -> write(result, json));
     json.writeEndArray();
@@ -151,13 +152,25 @@ final class SimulatedOutput {
   /** What is simulated, in a line. */
   static String heading(Scenario scenario) {
     return String.format(
-        "%s: %s of %s on average, %s on %s, %s",
+        "%s: %s of %s on average, %s on %s, %s%s",
         scenario.name(),
         Text.count(scenario.dataset().samples(), "sample"),
         Text.bytes(scenario.dataset().mean()),
         Text.count(scenario.ranks(), "rank"),
         Text.count(scenario.nodes(), "node"),
-        Text.count(scenario.epochs(), "epoch"));
+        Text.count(scenario.epochs(), "epoch"),
+        exchange(scenario));
+  }
+
+  private static String exchange(Scenario scenario) {
+    List<String> policies = scenario.exchanging();
+    return policies.isEmpty()
+        ? ""
+        : String.format(
+            Locale.ROOT,
+            "; ranks exchange %.0f %% with %s",
+            100 * scenario.exchange().share(),
+            String.join(", ", policies));
   }
 
   /** What stands beside the simulation: it knows rates alone. */

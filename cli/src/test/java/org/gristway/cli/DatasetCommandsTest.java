@@ -83,6 +83,43 @@ class DatasetCommandsTest {
   }
 
   @Test
+  void placesChunksOnNodes() throws IOException {
+    Path source = folder.resolve("numbers");
+    Random random = new Random(1);
+    for (int i = 0; i < 40; i++) {
+      byte[] bytes = new byte[10_000];
+      random.nextBytes(bytes);
+      Files.createDirectories(source);
+      Files.write(source.resolve("n" + i), bytes);
+    }
+    Path numbers = folder.resolve("numbers.gw");
+    Cli.run("pack", "--chunk-size=64KiB", source, numbers).isDone();
+    Path a = folder.resolve("a.gw");
+    Path b = folder.resolve("b.gw");
+    assertThat(Cli.run("place", numbers, "--nodes", 2, a, b).isDone().outText())
+        .matches(
+            "node 0 of 2: 4 chunks, [0-9.]+ KiB, in \\Q%s\\E\nnode 1 of 2: 3 chunks, [0-9.]+ KiB, in \\Q%s\\E\n"
+                .formatted(a, b));
+    assertThat(Cli.run("place", "--nodes=2", numbers, a, b).isDone().outText())
+        .contains(a + " (there already)\n", b + " (there already)\n");
+    assertThat(Cli.run("info", b).isDone().outText()).contains("3 chunks, those of node 1 of 2\n");
+    JsonNode info = json(Cli.run("info", "--json", b));
+    assertThat(info.get("portion").toString()).isEqualTo("{\"node\":1,\"nodes\":2,\"chunks\":3}");
+    assertThat(Cli.run("verify", a).isDone().outText()).contains("ok: ", "4 chunks");
+    assertThat(Cli.run("read", a).complaint(2)).contains("node 0 of 2", "missing");
+    assertThat(Cli.run("unpack", a, folder.resolve("c")).complaint(2)).contains("node 0 of 2");
+    // A sample is in the one folder or in the other.
+    Cli.Result inA = Cli.run("cat", a, "n7");
+    Cli.Result inB = Cli.run("cat", b, "n7");
+    assertThat((inA.exit() == 0 ? inA : inB).out()).hasSize(10_000);
+    assertThat((inA.exit() == 0 ? inB : inA).complaint(2)).contains("'n7'", "another node");
+    assertThat(Cli.run("place", numbers, "--nodes", 3, a, b).complaint(2))
+        .contains("3 nodes cannot have 2 folders");
+    assertThat(Cli.run("place", numbers, a, b).complaint(2)).contains("--nodes");
+    assertThat(Cli.run("place", numbers, "--nodes", 2).complaint(2)).contains("DEST");
+  }
+
+  @Test
   void listsKeysInOrderAndEscapesThem() {
     assertThat(Cli.run("ls", animals).isDone().outText())
         .isEqualTo("cats/kitty.txt\ncats/tom.txt\ndogs/rex.txt\nodd/a\\tb\\nc\\rd\\\\e\n");

@@ -63,7 +63,7 @@ class DocsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"chunk/ChunkFormat", "snapshot/SnapshotFormat"})
+  @ValueSource(strings = {"chunk/ChunkFormat", "snapshot/SnapshotFormat", "dataset/Portion"})
   void a_format_is_drawn_alike_in_the_docs_and_on_its_class(String type) throws Exception {
     String source =
         Files.readString(ROOT.resolve("core/src/main/java/org/gristway/" + type + ".java"));

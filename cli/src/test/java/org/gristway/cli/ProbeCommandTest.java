@@ -35,12 +35,16 @@ class ProbeCommandTest {
             "copyBytesPerSecond",
             "checkedCopyBytesPerSecond",
             "deliverySeconds",
+            "processors",
             "saturatingExtentBytes");
     assertThat(json.get("reads")).hasSize(18);
     for (JsonNode reads : json.get("reads")) {
       assertThat(reads.get("bytesPerSecond").asDouble()).isPositive();
       assertThat(reads.get("bytesPerSecond").asDouble() / reads.get("bytes").asDouble())
           .isEqualTo(reads.get("requestsPerSecond").asDouble());
+      // Some of what a read takes is not this process's, or too little to be seen.
+      assertThat(reads.get("processors").asDouble())
+          .isBetween(0.0, 1.5 * json.get("processors").asInt());
     }
     assertThat(json.get("smallFilesPerSecond").asDouble()).isPositive();
     assertThat(json.get("checkedCopyBytesPerSecond").asDouble()).isBetween(1e6, 1e12);

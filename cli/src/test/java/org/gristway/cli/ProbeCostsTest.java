@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.assertj.core.data.Percentage;
@@ -58,12 +59,46 @@ class ProbeCostsTest {
   void storage_that_takes_as_long_for_all_sizes_has_no_stream() {
     List<ProbeResult.Reads> reads =
         List.of(
-            new ProbeResult.Reads(4 << 10, 1, 100 * (4 << 10)),
-            new ProbeResult.Reads(1 << 20, 1, 100 * (1 << 20)));
-    ProbeResult result = new ProbeResult(1, true, reads, 1, 1, 1, 1, 1, 1);
+            new ProbeResult.Reads(4 << 10, 1, 100 * (4 << 10), 0),
+            new ProbeResult.Reads(1 << 20, 1, 100 * (1 << 20), 0));
+    ProbeResult result = new ProbeResult(1, true, reads, 1, 1, 1, 1, 1, 1, 1);
     Storage storage = ProbeCosts.storage(result);
     assertThat(storage.latency()).isCloseTo(0.01, CLOSE);
     assertThat(storage.stream().at(1)).isInfinite();
+    assertThat(storage.perProcessor().at(4 << 10)).isInfinite();
+  }
+
+  @Test
+  void fewer_reads_at_once_give_less() {
+    List<ProbeResult.Reads> reads =
+        List.of(
+            new ProbeResult.Reads(4 << 10, 1, 10e6, 0),
+            new ProbeResult.Reads(1 << 20, 1, 100e6, 0),
+            new ProbeResult.Reads(4 << 10, 4, 50e6, 0),
+            new ProbeResult.Reads(1 << 20, 4, 100e6, 0),
+            new ProbeResult.Reads(4 << 10, 16, 100e6, 0),
+            new ProbeResult.Reads(1 << 20, 16, 200e6, 0));
+    Storage storage = ProbeCosts.storage(new ProbeResult(1, true, reads, 1, 1, 1, 1, 1, 1, 1));
+    assertThat(storage.byDepth().at(16)).isEqualTo(1);
+    assertThat(storage.byDepth().at(4)).isEqualTo(0.5);
+    assertThat(storage.byDepth().at(1)).isCloseTo(0.3, CLOSE);
+  }
+
+  @Test
+  void processors_that_read_cannot_deliver() {
+    CostModel cost = ProbeCosts.of(ProbedStorage.FAST.result(), new Work(1, 1, 1, true));
+    assertThat(cost.processors()).isEqualTo(4);
+    // Half a processor is busy with what the storage gives.
+    assertThat(cost.storage().perProcessor().at(4 << 20)).isCloseTo(2 * 3e9, CLOSE);
+  }
+
+  @Test
+  void a_file_of_an_older_version_says_nothing_of_processors() throws IOException {
+    Path file = ProbedStorage.CLOUD.write(folder.resolve("probe.json"));
+    String text = Files.readString(file).replaceAll(",\"processors\":[0-9.]+", "");
+    assertThat(text).doesNotContain("processors");
+    ProbeResult read = ProbeFile.read(Files.writeString(file, text));
+    assertThat(read.reads()).allMatch(each -> each.processors() == 0);
   }
 
   @Test

@@ -26,10 +26,10 @@ record ProbedStorage(double latency, double rate, double requests) {
       for (long bytes = 4 << 10; bytes <= 4 << 20; bytes *= 4) {
         double some = atOnce * bytes / (latency + bytes / rate);
         double most = Math.min(rate, requests * bytes);
-        reads.add(new ProbeResult.Reads(bytes, atOnce, Math.min(some, most)));
+        reads.add(new ProbeResult.Reads(bytes, atOnce, Math.min(some, most), 0.5));
       }
     }
-    return new ProbeResult(1 << 30, true, reads, rate, 5e9, requests / 2, 8e9, 5e9, 1e-6);
+    return new ProbeResult(1 << 30, true, reads, rate, 5e9, requests / 2, 8e9, 5e9, 1e-6, 4);
   }
 
   /** As {@code probe --json} writes it. */

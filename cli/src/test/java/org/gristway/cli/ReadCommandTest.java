@@ -51,6 +51,12 @@ class ReadCommandTest {
           "9fb492034aacf3b584478cab81d01f5b0d39af42622c140166f91c549897811d",
           "redirect-position",
           "75e45c150f40206c538299f8547156cb218b67b952c96b0ee58cbbd6e36fca59",
+          "clairvoyant",
+          EXACT,
+          "clairvoyant-next-use",
+          EXACT,
+          "locality",
+          EXACT,
           "unbounded",
           EXACT);
 
@@ -67,7 +73,7 @@ class ReadCommandTest {
   }
 
   static Stream<String> policies() {
-    return Stream.of("sample-order", "chunk-shuffle", "redirect", "redirect-position", "unbounded");
+    return GOLDEN.keySet().stream();
   }
 
   private static Cli.Result read(Object... options) {
@@ -153,6 +159,49 @@ class ReadCommandTest {
       assertThat(epoch.get("storageBytes").asLong()).isBetween(bytes, bytes + 8190 * reads);
       assertThat(epoch.get("rereadBytes").asLong()).isZero();
       assertThat(reads).isEqualTo(json.get("epochs").get(0).get("storageReads").asLong());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"clairvoyant", "clairvoyant-next-use", "locality"})
+  void what_is_kept_in_memory_is_not_read_again(String policy) {
+    assertReadOnce(read("--policy", policy, "--memory", "8MiB", "--epochs", 3, "--json"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"clairvoyant", "clairvoyant-next-use"})
+  void what_is_kept_on_a_disk_is_not_read_again(String policy) throws IOException {
+    Path disk = Files.createDirectory(folder.resolve(policy));
+    String where = "--cache-folder=" + disk;
+    assertReadOnce(
+        read("--policy", policy, "--epochs", 3, "--cache-disk", "8MiB", where, "--json"));
+    assertThat(disk).isEmptyDirectory();
+    assertThat(read("--cache-disk", "8MiB").complaint(2)).contains("go together");
+    assertThat(read("--policy", "unbounded", "--cache-disk", "8MiB", where).complaint(2))
+        .contains("no use for a cache");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"chunk-shuffle", "redirect"})
+  void extents_that_are_kept_are_not_read_again(String policy) {
+    JsonNode epochs =
+        json(read("--policy", policy, "--cache", "8MiB", "--epochs", 2, "--json").isDone())
+            .get("epochs");
+    assertThat(epochs.get(0).get("fetched").asInt()).isZero();
+    assertThat(epochs.get(1).get("storageReads").asInt()).isZero();
+    assertThat(epochs.get(1).get("fetched")).isEqualTo(epochs.get(0).get("storageReads"));
+    JsonNode without = json(read("--policy", policy, "--epochs", 2, "--json").isDone());
+    assertThat(epochs.get(1).get("orderDigest"))
+        .isEqualTo(without.get("epochs").get(1).get("orderDigest"));
+  }
+
+  private static void assertReadOnce(Cli.Result result) {
+    for (JsonNode epoch : json(result.isDone()).get("epochs")) {
+      boolean isFirst = epoch.get("epoch").asInt() == 0;
+      // All but the sample that is larger than an extent, which no frame holds to be kept.
+      assertThat(epoch.get("storageReads").asInt()).isEqualTo(isFirst ? ReadDataset.SAMPLES : 1);
+      assertThat(epoch.get("fetched").asInt()).isEqualTo(isFirst ? 0 : ReadDataset.SAMPLES - 1);
+      assertThat(epoch.get("fallBacks").asInt()).isZero();
     }
   }
 
@@ -299,6 +348,9 @@ class ReadCommandTest {
             "storageReads",
             "storageBytes",
             "rereadBytes",
+            "fetched",
+            "fetchedBytes",
+            "fallBacks",
             "peakResidentBytes",
             "redirected",
             "repeated",

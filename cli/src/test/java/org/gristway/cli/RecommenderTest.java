@@ -195,6 +195,33 @@ class RecommenderTest {
   }
 
   @Test
+  void a_trainer_that_is_faster_than_the_loader_is_told_so() {
+    // 256 samples take the loader 256 us, and a step 100.
+    Described tiny = new Described(50_000, Described.Kind.FIXED, 1_000, 0, 1);
+    Recommendation given = recommend(tiny, ProbedStorage.FAST, 100e-6, 4096 * MIB);
+    assertThat(given.bound()).isEqualTo(Recommendation.Bound.LOADER);
+    assertThat(given.reason())
+        .contains("The loader bounds it", "256 samples")
+        .doesNotContain("NaN");
+  }
+
+  @Test
+  void many_ranks_can_share_few_tiny_samples() {
+    Described few = new Described(1_000, Described.Kind.FIXED, 100, 0, 1);
+    Recommendation given =
+        recommend(few, ProbedStorage.FAST, 0.1, 1024 * MIB, World.of(32), Optional.empty());
+    assertThat(given.samplesTried()).isEqualTo(1_000);
+  }
+
+  @Test
+  void what_fits_is_tried_whatever_is_taken_for_one_sample() {
+    Described tiny = new Described(500_000, Described.Kind.FIXED, 100, 0, 1);
+    Recommendation given =
+        recommend(tiny, ProbedStorage.DISK, 0.1, 60 * MIB, World.of(1), Optional.of("unbounded"));
+    assertThat(given.best().settings().policy()).isEqualTo("unbounded");
+  }
+
+  @Test
   void nodes_have_storage_and_memory_of_their_own() {
     World world = new World(8, 4, 0);
     Recommendation given =

@@ -30,7 +30,8 @@ class SimulateCommandTest {
   @Test
   void every_policy_of_a_scenario_has_its_result() {
     JsonNode json = json("simulate", "--scenario", "nopfs-1", "--json");
-    assertThat(json.propertyNames()).containsExactly("scenario", "nodes", "policies", "formula");
+    assertThat(json.propertyNames())
+        .containsExactly("scenario", "nodes", "exchange", "policies", "formula");
     assertThat(json.get("formula").propertyNames())
         .containsExactly("plain", "randomOwner", "localityAware");
     assertThat(json.get("scenario").asString()).isEqualTo("nopfs-1");
@@ -171,7 +172,11 @@ class SimulateCommandTest {
         "epochs: 10         | epocs: 10           | there is no key 'epocs'",
         "batch: 25          | batch               | 'batch' is not 'key: value'",
         "work.barrier: true | work.barrier: maybe | 'maybe' is neither true nor false",
-        "policies: perfect  | policies: prefect   | there is no policy 'prefect'"
+        "policies: perfect  | policies: prefect   | there is no 'prefect'",
+        "nodes: 4           | exchange: 1.5       | from 0 to 1, not 1.5",
+        "nodes: 4           | exchange: some      | exchange: 'some' is not a number",
+        "nodes: 4           | window: 0           | 1 to 64 steps ahead, not 0",
+        "nodes: 4           | window: 65          | 1 to 64 steps ahead, not 65"
       })
   void a_wrong_scenario_is_refused_in_one_line(String right, String wrong, String complaint)
       throws IOException {
@@ -190,6 +195,45 @@ class SimulateCommandTest {
     JsonNode json = json("simulate", "--scenario", file, "--policy", "redirect", "--json");
     assertThat(json.get("policies").get(0).get("reason").asString())
         .contains("the memory is too small for policy 'redirect'");
+  }
+
+  @Test
+  void ranks_exchange_what_they_are_asked_to_and_the_page_says_with_which_policies()
+      throws IOException {
+    String text = Cli.run("simulate", "--scenario", "nopfs-1", "--print").outText();
+    Path file = folder.resolve("mixed.scenario");
+    String mixed =
+        text.replaceAll("policies: .*", "policies: perfect redirect chunk-shuffle")
+            .replaceAll("(?m)^[a-z-]+\\.(memory|ahead|preload): .*$", "");
+    Files.writeString(file, mixed + "\nexchange: 0.25\nwindow: 3\n");
+    JsonNode quarter = json("simulate", "--scenario", file, "--json");
+    JsonNode half = json("simulate", "--scenario", file, "--exchange", 0.5, "--json");
+    JsonNode none = json("simulate", "--scenario", file, "--exchange", 0, "--json");
+    assertThat(quarter.get("exchange").asDouble()).isEqualTo(0.25);
+    assertThat(half.get("exchange").asDouble()).isEqualTo(0.5);
+    long dataset = none.get("policies").get(1).get("storageBytes").asLong();
+    for (int i = 1; i <= 2; i++) {
+      // Of what comes from any of four nodes, a quarter stays where it was read.
+      assertThat(moved(quarter, i) / dataset).isCloseTo(0.25 * 3 / 4, within(0.02));
+      assertThat(moved(half, i) / dataset).isCloseTo(0.5 * 3 / 4, within(0.02));
+      assertThat(moved(none, i)).isZero();
+    }
+    assertThat(moved(half, 0)).isZero();
+    assertThat(Cli.run("simulate", "--scenario", file).isDone().outText())
+        .contains("ranks exchange 25 % with redirect, chunk-shuffle");
+    assertThat(
+            Cli.run("simulate", "--scenario", file, "--policy", "perfect", "--exchange", 1)
+                .complaint(2))
+        .contains("--exchange has no meaning for policy 'perfect'");
+    assertThat(Cli.run("simulate", "--scenario", file, "--exchange", 2).complaint(2))
+        .contains("from 0 to 1, not 2");
+    Files.writeString(file, mixed.replace("redirect chunk-shuffle", ""));
+    assertThat(Cli.run("simulate", "--scenario", file, "--exchange", 1).complaint(2))
+        .contains("--exchange has no meaning for scenario");
+  }
+
+  private static double moved(JsonNode result, int policy) {
+    return result.get("policies").get(policy).get("networkBytes").asDouble();
   }
 
   @Test

@@ -6,6 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,6 +16,7 @@ import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
+import org.gristway.chunk.ChunkFormat;
 import org.gristway.chunk.Extent;
 import org.gristway.chunk.FolderChunkStore;
 import org.gristway.chunk.LittleEndian;
@@ -43,9 +45,11 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
   private final DatasetFolder folder;
   private final Snapshot snapshot;
   private final FolderChunkStore store;
+  private final Optional<Portion> portion;
 
-  private Dataset(DatasetFolder folder, Snapshot snapshot) {
+  private Dataset(DatasetFolder folder, Optional<Portion> portion, Snapshot snapshot) {
     this.folder = folder;
+    this.portion = portion;
     this.snapshot = snapshot;
     this.store = new FolderChunkStore(folder.path(), snapshot);
   }
@@ -53,7 +57,7 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
   /** Opens the newest version of the dataset in a folder. */
   public static Dataset open(Path path) {
     DatasetFolder folder = DatasetFolder.at(path);
-    return new Dataset(folder, folder.openNewest());
+    return new Dataset(folder, folder.portion(), folder.openNewest());
   }
 
   /** Opens a given version, from 1. */
@@ -62,7 +66,7 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
     if (!folder.versions().contains(version)) {
       throw Failure.wrongCall("%s has no version %d; it has %s", path, version, folder.versions());
     }
-    return new Dataset(folder, Snapshot.open(folder.snapshot(version)));
+    return new Dataset(folder, folder.portion(), Snapshot.open(folder.snapshot(version)));
   }
 
   public Path path() {
@@ -72,6 +76,22 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
   /** The metadata behind this dataset. It is closed with the dataset. */
   public Snapshot snapshot() {
     return snapshot;
+  }
+
+  /** Which node's chunks are in the folder, if it has not all of them. */
+  public Optional<Portion> portion() {
+    return portion;
+  }
+
+  /**
+   * Refuses a folder that has not all chunks.
+   *
+   * @param what cannot be done with it: "unpacked", and the like
+   */
+  public void refusePortion(String what) {
+    if (portion.isPresent()) {
+      throw portion.get().refusal(folder.path(), what);
+    }
   }
 
   /** How many samples there are. */
@@ -196,7 +216,7 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
       throw Failure.wrongCall(
           "'%s' has %d bytes, too many for one array; use writeTo", sample.key(), sample.length());
     }
-    Extent extent = snapshot.location(sample.id());
+    Extent extent = locate(sample);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment memory = arena.allocate(Math.max(1, extent.length()));
       store.fill(extent, memory);
@@ -206,6 +226,20 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
       check(sample, extent, checksum);
       return bytes.toArray(ValueLayout.JAVA_BYTE);
     }
+  }
+
+  /** Where a sample is; a chunk that is another node's is not missing, but elsewhere. */
+  private Extent locate(Sample sample) {
+    Extent extent = snapshot.location(sample.id());
+    int chunk = extent.chunk();
+    if (portion.isPresent()
+        && !Files.exists(folder.chunk(chunk))
+        && portion.get().chunks(snapshot).noneMatch(own -> own == chunk)) {
+      throw Failure.wrongCall(
+          "'%s' is in %s, which is on another node: %s holds only the chunks of %s",
+          sample.key(), ChunkFormat.fileName(chunk), folder.path(), portion.get());
+    }
+    return extent;
   }
 
   /** The bytes of one part of a sample. */
@@ -222,7 +256,7 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
       out.write(read(sample), (int) part.offset(), (int) part.length());
       return;
     }
-    Extent extent = snapshot.location(sample.id());
+    Extent extent = locate(sample);
     int[] pieces = verifyPieces(sample, extent);
     writePieces(sample, extent, pieces, part.offset(), part.offset() + part.length(), out);
   }

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -20,8 +21,9 @@ import org.gristway.snapshot.Snapshot;
 /**
  * The folder that is a dataset: which files it has, who may change it, what a kill may have left.
  *
- * <p>Chunks and snapshots appear in it by renaming, complete, the snapshot last. Whatever else is
- * in it belongs to a change under way, or to one that was killed, and is named with a leading dot.
+ * <p>Chunks and snapshots appear in it by renaming, complete, the snapshot last. A folder that has
+ * the chunks of one node only says so in a file of its own. Whatever else is in it belongs to a
+ * change under way, or to one that was killed, and is named with a leading dot.
  */
 public final class DatasetFolder {
 
@@ -73,7 +75,7 @@ public final class DatasetFolder {
         String name = file.getFileName().toString();
         boolean ours = SNAPSHOT.matcher(name).matches() || CHUNK.matcher(name).matches();
         found |= ours;
-        if (!ours && !List.of(LOCK, CHANGE, APPENDING).contains(name)) {
+        if (!ours && !List.of(Portion.FILE_NAME, LOCK, CHANGE, APPENDING).contains(name)) {
           return false;
         }
       }
@@ -103,6 +105,16 @@ public final class DatasetFolder {
   /** The chunks that are there. */
   public SortedSet<Integer> chunkNumbers() {
     return numbers(CHUNK);
+  }
+
+  /** True if it has the chunks of one node only, whatever its file says of that. */
+  boolean isPortion() {
+    return Files.exists(path.resolve(Portion.FILE_NAME));
+  }
+
+  /** Which node's chunks these are; nothing if they are all. */
+  public Optional<Portion> portion() {
+    return Portion.in(path);
   }
 
   private SortedSet<Integer> numbers(Pattern pattern) {
@@ -158,6 +170,11 @@ public final class DatasetFolder {
    * cleared.
    */
   public Change change() {
+    portion()
+        .ifPresent(
+            portion -> {
+              throw portion.refusal(path, "changed");
+            });
     try {
       ExclusiveLock lock = lock();
       try {

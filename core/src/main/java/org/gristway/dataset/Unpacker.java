@@ -34,6 +34,7 @@ public final class Unpacker {
   /** Unpacks into a folder that is empty or does not exist yet; returns the number of samples. */
   public static long unpack(Path path, Path target, Progress progress) {
     try (Dataset dataset = Dataset.open(path)) {
+      dataset.refusePortion("unpacked");
       try {
         Files.createDirectories(target);
         try (Stream<Path> inside = Files.list(target)) {

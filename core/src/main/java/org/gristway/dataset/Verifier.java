@@ -7,11 +7,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
 import org.gristway.Progress;
@@ -70,7 +72,7 @@ public final class Verifier {
         reading.add(buffer -> verifyChunk(chunk, newest, buffer));
       }
       List<Task> checking = new ArrayList<>();
-      if (newest == null) {
+      if (newest == null && !folder.isPortion()) {
         checking.add(_ -> ChunkList.read(folder));
       }
       for (Snapshot snapshot : sound) {
@@ -98,11 +100,28 @@ public final class Verifier {
       } else if (!behind.isEmpty() && newest.version() == folder.versions().last()) {
         note(folder.unnamed(behind.first()));
       }
-      for (int chunk = 0; chunk < newest.chunkCount(); chunk++) {
-        chunks.add(chunk);
-      }
+      expected(newest).forEach(chunks::add);
     }
     return chunks;
+  }
+
+  /** The chunks that a snapshot names and that should be here: all, or those of one node. */
+  private IntStream expected(Snapshot newest) {
+    Optional<Portion> portion;
+    try {
+      portion = folder.portion();
+    } catch (Failure damaged) {
+      note(damaged);
+      return IntStream.empty(); // nobody knows
+    }
+    if (portion.isEmpty()) {
+      return IntStream.range(0, newest.chunkCount());
+    }
+    if (!portion.get().snapshot().equals(newest.id())
+        && newest.version() == folder.versions().last()) {
+      faults.add(folder.path() + " says that it holds chunks of another dataset; place it again");
+    }
+    return portion.get().chunks(newest);
   }
 
   /** Some threads check while others wait for the disk. */

@@ -171,6 +171,22 @@ public final class NativeFile implements AutoCloseable {
     }
   }
 
+  /** Gives the disk blocks inside a stretch back, where the file system can; it reads as zeros. */
+  public void discard(long offset, long length) throws IOException {
+    try {
+      Posix.punchHole(fd, offset, length);
+    } catch (PosixException refused) {
+      if (refused.number() != PosixException.EOPNOTSUPP) {
+        throw refused;
+      }
+    }
+  }
+
+  /** Cuts everything off. */
+  public void empty() throws IOException {
+    Posix.truncate(fd, 0);
+  }
+
   /** Returns when everything written is durable. */
   public void sync() throws IOException {
     Posix.sync(fd);

@@ -7,10 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
-import java.util.concurrent.CancellationException;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.gristway.Failure;
 import org.gristway.Progress;
@@ -49,23 +45,16 @@ public final class Packer {
     DatasetFolder.refuseObjectStore(target);
     sources.forEach(DatasetFolder::refuseObjectStore);
     Path place = resolve(target);
-    Path parent = place.getParent();
-    if (parent == null) {
+    if (place.getParent() == null) {
       throw Failure.wrongCall("%s is the root of everything; name a folder in it", target);
     }
     checkApart(sources, place);
-    String name = place.getFileName().toString();
-    Path work = parent.resolve("." + name + ".packing");
+    Path work = work(place);
     if (!Files.exists(work)) { // what a killed run left is cleared first, whatever comes then
       checkTarget(place, target, options.force());
     }
     try (StopSignal stop = new StopSignal();
-        ExclusiveLock _ =
-            ExclusiveLock.tryTake(parent.resolve("." + name + ".lock"))
-                .orElseThrow(
-                    () ->
-                        Failure.environment(
-                            "another process is packing into %s; wait until it is done", target))) {
+        ExclusiveLock _ = lock(place, target)) {
       return stop.guard(
           () -> {
             clearKilledPack(work, place);
@@ -77,8 +66,22 @@ public final class Packer {
     }
   }
 
+  /** The folder beside a target that all is written to before it appears there. */
+  static Path work(Path place) {
+    return place.resolveSibling("." + place.getFileName() + ".packing");
+  }
+
+  /** Keeps everybody else from writing to a target. */
+  static ExclusiveLock lock(Path place, Path target) throws IOException {
+    return ExclusiveLock.tryTake(place.resolveSibling("." + place.getFileName() + ".lock"))
+        .orElseThrow(
+            () ->
+                Failure.environment(
+                    "another process is packing into %s; wait until it is done", target));
+  }
+
   /** What a killed run left goes; the dataset that it was about to replace comes back. */
-  private static void clearKilledPack(Path work, Path place) throws IOException {
+  static void clearKilledPack(Path work, Path place) throws IOException {
     Path old = work.resolve(REPLACED);
     if (Files.exists(old) && !Files.exists(place)) {
       Files.move(old, place, StandardCopyOption.ATOMIC_MOVE);
@@ -158,7 +161,7 @@ public final class Packer {
   }
 
   /** The target's real path, so that a link to a dataset is replaced where it leads. */
-  private static Path resolve(Path target) {
+  static Path resolve(Path target) {
     try {
       if (Files.exists(target)) {
         return target.toRealPath();
@@ -205,7 +208,7 @@ public final class Packer {
   }
 
   /** The rename at the end cannot replace one; better to know before hours of work. */
-  private static void refuseMountPoint(Path place, Path target) {
+  static void refuseMountPoint(Path place, Path target) {
     try {
       Object device = Files.getAttribute(place, "unix:dev");
       if (!device.equals(Files.getAttribute(place.resolveSibling("."), "unix:dev"))) {
@@ -221,7 +224,7 @@ public final class Packer {
   }
 
   /** Packing writes beside its target: a source that holds both would grow while being read. */
-  private static void checkApart(List<Path> sources, Path place) {
+  static void checkApart(List<Path> sources, Path place) {
     for (Path source : sources) {
       try {
         if (Files.isDirectory(source) && place.startsWith(source.toRealPath())) {
@@ -234,7 +237,7 @@ public final class Packer {
     }
   }
 
-  private static void publish(Path fresh, Path place, Path work, boolean force) throws IOException {
+  static void publish(Path fresh, Path place, Path work, boolean force) throws IOException {
     try {
       if (force && DatasetFolder.isDataset(place)) {
         replace(fresh, place, work);
@@ -265,63 +268,6 @@ public final class Packer {
     } catch (IOException failed) {
       Files.move(old, place, StandardCopyOption.ATOMIC_MOVE);
       throw failed;
-    }
-  }
-
-  /** Work that may fail, or be stopped. */
-  private interface Work {
-    PackReport run() throws IOException;
-  }
-
-  /**
-   * Turns true when the process is asked to end, and holds the end up until what is aside has been
-   * cleared, a few seconds at most.
-   */
-  private static final class StopSignal implements BooleanSupplier, AutoCloseable {
-    private volatile boolean stopped;
-    private final CountDownLatch cleared = new CountDownLatch(1);
-    private final Thread hook = new Thread(this::stop, "gristway-stop");
-
-    StopSignal() {
-      Runtime.getRuntime().addShutdownHook(hook);
-    }
-
-    private void stop() {
-      stopped = true;
-      try {
-        boolean unused = cleared.await(5, TimeUnit.SECONDS);
-      } catch (InterruptedException hurry) {
-        Thread.currentThread().interrupt();
-      }
-    }
-
-    /** Whatever fails because of an interrupt is one: it reaches channels and waits anywhere. */
-    PackReport guard(Work work) throws IOException {
-      try {
-        return work.run();
-      } catch (IOException | Failure failed) {
-        if (getAsBoolean()) {
-          CancellationException cancelled = new CancellationException("interrupted");
-          cancelled.initCause(failed);
-          throw cancelled;
-        }
-        throw failed;
-      }
-    }
-
-    @Override
-    public boolean getAsBoolean() {
-      return stopped || Thread.currentThread().isInterrupted();
-    }
-
-    @Override
-    public void close() {
-      cleared.countDown();
-      try {
-        Runtime.getRuntime().removeShutdownHook(hook);
-      } catch (IllegalStateException ending) {
-        // The process is ending, and the hook is what waits for us.
-      }
     }
   }
 }

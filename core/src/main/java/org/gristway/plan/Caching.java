@@ -17,6 +17,9 @@ public record Caching(long diskBytes, int epochs, Rates rates) {
   /** The tier that is on the node's own disk. */
   public static final int DISK = 1;
 
+  /** What is decided at once: in a longer run, this many epochs at a time. */
+  public static final int MOST_EPOCHS = 32;
+
   /** No disk, and one epoch. */
   public static final Caching NONE = new Caching(0, 1, Rates.USUAL);
 

@@ -61,7 +61,9 @@ public record PlanInputs(
     REQUESTS,
     EXTENTS,
     DRAWS,
-    IN_EXTENT
+    IN_EXTENT,
+    SOURCES,
+    DROPPED
   }
 
   /** A random order of the samples. */

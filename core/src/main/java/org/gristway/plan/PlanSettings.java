@@ -11,9 +11,16 @@ import org.gristway.Failure;
  * @param extentBytes the size of a frame, a multiple of 4096
  * @param tail what becomes of samples that do not fill a global batch
  * @param caching for the policies that cache samples
+ * @param exchange between ranks, for the policies that read whole extents
  */
 public record PlanSettings(
-    String policy, int batchSize, long memory, long extentBytes, Tail tail, Caching caching) {
+    String policy,
+    int batchSize,
+    long memory,
+    long extentBytes,
+    Tail tail,
+    Caching caching,
+    Exchange exchange) {
 
   private static final long DEFAULT_EXTENT = 1 << 20;
   private static final long SMALLEST_AUTO_EXTENT = 256 << 10;
@@ -34,19 +41,24 @@ public record PlanSettings(
     }
   }
 
-  /** For the policies that cache nothing. */
+  /** Nothing is cached, and nothing exchanged. */
   public PlanSettings(String policy, int batchSize, long memory, long extentBytes, Tail tail) {
-    this(policy, batchSize, memory, extentBytes, tail, Caching.NONE);
+    this(policy, batchSize, memory, extentBytes, tail, Caching.NONE, Exchange.NONE);
   }
 
   /** The same for another policy. */
   public PlanSettings withPolicy(String other) {
-    return new PlanSettings(other, batchSize, memory, extentBytes, tail, caching);
+    return new PlanSettings(other, batchSize, memory, extentBytes, tail, caching, exchange);
   }
 
   /** The same with something to cache in. */
   public PlanSettings withCaching(Caching other) {
-    return new PlanSettings(policy, batchSize, memory, extentBytes, tail, other);
+    return new PlanSettings(policy, batchSize, memory, extentBytes, tail, other, exchange);
+  }
+
+  /** The same with ranks that mix what they read. */
+  public PlanSettings withExchange(Exchange other) {
+    return new PlanSettings(policy, batchSize, memory, extentBytes, tail, caching, other);
   }
 
   /**

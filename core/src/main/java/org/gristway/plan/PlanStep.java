@@ -14,7 +14,8 @@ import org.gristway.chunk.Extent;
  * <p>{@code Fetch}, {@code Keep} and {@code Drop} are the words of plans that cache samples. What
  * is kept in an epoch, any rank may fetch in every later one before that in which it is dropped; in
  * that, the lane alone that drops it. {@code Send} and {@code Receive} are those of plans whose
- * nodes push samples to each other.
+ * ranks push samples to each other: to whom, when and from what frame is planned on every node
+ * alike, so nobody asks for anything.
  *
  * <p>Next on the way from file to tensor: {@link org.gristway.plan.policy.RedirectPolicy}, which
  * decides on these steps.
@@ -24,19 +25,23 @@ public sealed interface PlanStep {
   /** In place of a frame: straight into the batch's memory, for samples larger than a frame. */
   int IN_BATCH = -1;
 
+  /** In place of a frame: where pushed samples wait for their delivery. */
+  int RECEIVED = -2;
+
   /**
    * Reads an extent from the store.
    *
-   * @param frame that it goes to, or {@link #IN_BATCH}; then its delivery is the next step
+   * @param frame that it goes to, or {@link #IN_BATCH}; then its delivery, or the push to the rank
+   *     that delivers it, is the next step
    * @param again true if the extent's bytes were read in this epoch before
    */
   record Load(Extent extent, int frame, boolean again) implements PlanStep {}
 
-  /** Pushes a sample to a peer, which delivers it at the step and position. */
-  record Send(long sample, int frame, int peer, long step, int position) implements PlanStep {}
+  /** Pushes a sample to another rank, which delivers it at the step and position. */
+  record Send(long sample, int frame, int rank, long step, int position) implements PlanStep {}
 
-  /** Takes a sample that a peer pushes. */
-  record Receive(long sample, int peer, long step, int position) implements PlanStep {}
+  /** Takes a sample that another rank pushes; its delivery is the next step. */
+  record Receive(long sample, int rank, long step, int position) implements PlanStep {}
 
   /** Reads a sample from a peer or a tier of this node's cache. */
   record Fetch(long sample, Source source, int frame) implements PlanStep {}
@@ -56,7 +61,8 @@ public sealed interface PlanStep {
    * @param position in the batch, from 0
    * @param request the sample that a plain loader would give here; redirection is where it differs
    * @param sample that is given
-   * @param frame that holds it; {@link #IN_BATCH} if it was read there, or is there already
+   * @param frame that holds it; {@link #IN_BATCH} if it was read there, or is there already; {@link
+   *     #RECEIVED} if another rank has pushed it
    * @param repeat true if the sample is not due here but fills a place that would be empty
    */
   record Deliver(

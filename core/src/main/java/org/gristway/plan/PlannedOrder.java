@@ -15,7 +15,7 @@ public final class PlannedOrder {
   private long step;
   private long reads;
   private long bytes;
-  private long fetches;
+  private long moved;
   private final long[] kept; // bytes that each rank keeps in memory since the epoch began
   private long resident;
   private long stepPeak;
@@ -88,9 +88,13 @@ public final class PlannedOrder {
           hold(Math.max(plan.frameBytes(), ExtentCuts.coveringBytes(load.extent())));
         }
       }
-      case PlanStep.Fetch _ -> {
-        fetches++;
+      case PlanStep.Fetch fetch -> {
+        move(fetch.sample(), fetch.source().peer() != PlanStep.Source.HERE);
         hold(plan.frameBytes());
+      }
+      case PlanStep.Send send -> {
+        World world = plan.inputs().world();
+        move(send.sample(), world.nodeOf(send.rank()) != world.nodeOf(rank));
       }
       case PlanStep.Release _ -> resident -= plan.frameBytes();
       case PlanStep.Keep keep when keep.tier() == Caching.MEMORY -> {
@@ -110,6 +114,10 @@ public final class PlannedOrder {
     }
   }
 
+  private void move(long sample, boolean toAnotherNode) {
+    moved += toAnotherNode ? plan.inputs().layout().length(sample) : 0;
+  }
+
   private void hold(long more) {
     resident += more;
     stepPeak = Math.max(stepPeak, resident);
@@ -121,14 +129,14 @@ public final class PlannedOrder {
     return reads;
   }
 
-  /** Samples that came from the job's caches up to here. */
-  public long fetches() {
-    return fetches;
-  }
-
   /** The bytes of those reads. */
   public long bytes() {
     return bytes;
+  }
+
+  /** Bytes that went from one node to another up to here. */
+  public long movedBytes() {
+    return moved;
   }
 
   /** The most bytes that the ranks of the job have held at once. */

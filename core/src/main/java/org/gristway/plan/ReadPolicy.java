@@ -15,11 +15,13 @@ public interface ReadPolicy {
   /** Raised with every change that alters an order: states of another version are refused. */
   int planVersion();
 
-  /**
-   * True if its plans cache samples: they can be looked at and simulated, and are not carried out
-   * yet.
-   */
+  /** True if its plans keep samples from epoch to epoch, and fetch them where they are kept. */
   default boolean caches() {
+    return false;
+  }
+
+  /** True if its plans have ranks mix what they read, where that is asked for. */
+  default boolean exchanges() {
     return false;
   }
 

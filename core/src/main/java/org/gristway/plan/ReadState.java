@@ -89,11 +89,13 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
             number(fields, "memory"),
             number(fields, "extent"),
             Tail.valueOf(String.valueOf(fields.get("tail")).toUpperCase(Locale.ROOT)),
-            fields.containsKey("cache") ? caching(fields) : Caching.NONE);
+            fields.containsKey("cache") ? caching(fields) : Caching.NONE,
+            fields.containsKey("exchange") ? exchange(fields) : Exchange.NONE);
     return new Segment(
         settings,
         Math.toIntExact(number(fields, "version")),
         Math.toIntExact(number(fields, "ranks")),
+        fields.containsKey("nodes") ? Math.toIntExact(number(fields, "nodes")) : 1,
         number(fields, "steps"));
   }
 
@@ -107,6 +109,15 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
             Long.parseLong(rates[1]),
             Long.parseLong(rates[2]),
             Long.parseLong(rates[3])));
+  }
+
+  private static Exchange exchange(Map<String, String> fields) {
+    return new Exchange(
+        Double.parseDouble(String.valueOf(fields.get("exchange"))),
+        Math.toIntExact(number(fields, "window")),
+        fields.containsKey("homes")
+            ? Homes.valueOf(String.valueOf(fields.get("homes")).toUpperCase(Locale.ROOT))
+            : Homes.AFRESH);
   }
 
   private static long number(Map<String, String> fields, String name) {
@@ -126,6 +137,9 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
       text.append("segment policy=").append(settings.policy());
       text.append(" version=").append(segment.planVersion());
       text.append(" ranks=").append(segment.ranks());
+      if (segment.nodes() > 1) {
+        text.append(" nodes=").append(segment.nodes());
+      }
       text.append(" batch=").append(settings.batchSize());
       text.append(" memory=").append(settings.memory());
       text.append(" extent=").append(settings.extentBytes());
@@ -136,6 +150,14 @@ public record ReadState(String dataset, long seed, long epoch, List<Segment> seg
         text.append(" epochs=").append(settings.caching().epochs());
         text.append(" rates=").append(rates.store()).append(',').append(rates.network());
         text.append(',').append(rates.memory()).append(',').append(rates.disk());
+      }
+      if (!settings.exchange().equals(Exchange.NONE)) {
+        text.append(" exchange=").append(settings.exchange().share());
+        text.append(" window=").append(settings.exchange().window());
+        if (settings.exchange().homes() != Homes.AFRESH) {
+          Homes homes = settings.exchange().homes();
+          text.append(" homes=").append(homes.name().toLowerCase(Locale.ROOT));
+        }
       }
       text.append(" steps=").append(segment.steps()).append('\n');
     }

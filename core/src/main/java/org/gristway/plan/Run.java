@@ -80,7 +80,7 @@ public final class Run implements RunSteps.Epochs {
       return beginAt(state.epoch(), policy, inputs, endEpoch);
     }
     Segment last = state.segments().getLast();
-    boolean goesOn = last.goesOnAs(inputs.settings(), inputs.world().ranks());
+    boolean goesOn = last.goesOnAs(inputs);
     List<Segment> before =
         goesOn ? state.segments().subList(0, state.segments().size() - 1) : state.segments();
     PlanInputs rest = inputs;
@@ -121,7 +121,7 @@ public final class Run implements RunSteps.Epochs {
         now.samples(),
         now.seed(),
         now.segment(),
-        World.of(segment.ranks()),
+        new World(segment.ranks(), segment.nodes(), 0),
         segment.settings());
   }
 
@@ -213,7 +213,7 @@ public final class Run implements RunSteps.Epochs {
   /** The state of this run when every rank has received {@code step} steps of an epoch's plan. */
   public ReadState stateAt(long epoch, long step) {
     List<Segment> segments = new ArrayList<>(epoch == restEpoch ? before : List.of());
-    segments.add(new Segment(whole.settings(), policy.planVersion(), whole.world().ranks(), step));
+    segments.add(Segment.of(whole, policy.planVersion(), step));
     return new ReadState(whole.layout().id(), whole.seed(), epoch, segments);
   }
 }

@@ -88,6 +88,9 @@ public final class RunSteps implements StepSource {
                 old.sample(),
                 renamed(old.frame()),
                 old.repeat());
+        case PlanStep.Send send when isRenamed(send.frame()) ->
+            new PlanStep.Send(
+                send.sample(), renamed(send.frame()), send.rank(), send.step(), send.position());
         case PlanStep.Release release when isRenamed(release.frame()) ->
             new PlanStep.Release(renamed(release.frame()));
         default -> step;
@@ -95,7 +98,7 @@ public final class RunSteps implements StepSource {
     }
 
     private boolean isRenamed(int frame) {
-      return frame != PlanStep.IN_BATCH && renamed(frame) != frame;
+      return frame >= 0 && renamed(frame) != frame;
     }
 
     private int renamed(int frame) {
@@ -147,9 +150,10 @@ public final class RunSteps implements StepSource {
     return null;
   }
 
-  /** True if the delivery of what is read must be the next step. */
+  /** True if the delivery of what it gets must be the next step. */
   private static boolean isStraight(PlanStep step) {
-    return step instanceof PlanStep.Load load && load.frame() == PlanStep.IN_BATCH;
+    return step instanceof PlanStep.Receive
+        || (step instanceof PlanStep.Load load && load.frame() == PlanStep.IN_BATCH);
   }
 
   private void note(PlanStep step, int first) {

@@ -25,6 +25,17 @@ public interface SampleLayout {
   /** How many bytes a sample has. */
   long length(long sample);
 
+  /** How many bytes the samples of a chunk have. */
+  default long chunkBytes(int chunk) {
+    long first = firstSample(chunk);
+    long behind = firstSample(chunk + 1);
+    if (first == behind) {
+      return 0;
+    }
+    Extent last = location(behind - 1);
+    return last.offset() + last.length() - location(first).offset();
+  }
+
   /** How many bytes all samples have; each is looked at. */
   default long bytes() {
     long sum = 0;

@@ -122,6 +122,7 @@ public final class AskedLoader implements AutoCloseable {
   private static AskedLoader open(
       Dataset dataset, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
     try {
+      dataset.refusePortion("read by index");
       return new AskedLoader(dataset, options, set.apply(dataset), redirect);
     } catch (Throwable refused) {
       dataset.close();
@@ -159,7 +160,13 @@ public final class AskedLoader implements AutoCloseable {
   }
 
   private void begin(long number) {
-    ReadPolicy policy = Policies.toRead(inputs.settings().policy());
+    ReadPolicy policy = Policies.named(inputs.settings().policy());
+    if (policy.caches()) {
+      throw Failure.wrongCall(
+          "policy '%s' keeps samples by the order of a whole run, which nobody knows where they are"
+              + " asked for by index",
+          policy.name());
+    }
     Run run = Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
     RunSteps plan = run.lane(0);
     // Who asks exactly may ask again, so what the page cache has is worth having.
@@ -167,9 +174,19 @@ public final class AskedLoader implements AutoCloseable {
         redirect
             ? FolderChunkStore.direct(dataset.path(), dataset.snapshot())
             : FolderChunkStore.atRandom(dataset.path(), dataset.snapshot());
-    engine = new Engine(dataset, options, run.firstPlan(), set, 1, MOST_OPEN, store, Engine::log);
+    engine =
+        new Engine(
+            dataset,
+            options,
+            run.firstPlan(),
+            set,
+            1,
+            MOST_OPEN,
+            store,
+            Threads.PLATFORM,
+            Engine::log);
     steps = new AskedSteps(layout, redirect ? plan : null);
-    executor = engine.executor(0, steps);
+    executor = engine.executor(0, steps, Post.NONE, PeerCaches.NONE);
     failure = null;
   }
 

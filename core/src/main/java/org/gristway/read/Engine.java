@@ -1,5 +1,6 @@
 package org.gristway.read;
 
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -16,8 +17,10 @@ import org.gristway.os.MachineMemory;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.SampleSet;
 import org.gristway.plan.StepSource;
+import org.gristway.plan.policy.Policies;
 import org.gristway.plan.policy.UnboundedPolicy;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * All that plans are carried out with: the store, the frames, the threads that read, the handover
@@ -35,7 +38,10 @@ final class Engine implements AutoCloseable {
   private final SampleSet samples;
   private final long memoryBytes;
   private final SecondLook secondLook;
+  private final MemoryBudget budget;
   private final FramePool pool;
+  private final Storage store;
+  private final SampleCache cache;
   private final LoadQueue loads;
   private final Tallies tallies;
   private final Handover handover;
@@ -50,6 +56,7 @@ final class Engine implements AutoCloseable {
    * @param samples that may be delivered
    * @param areas of each lane in the handover
    * @param store where extents are read from; it is closed with the engine
+   * @param threads that read
    */
   Engine(
       Dataset dataset,
@@ -59,16 +66,20 @@ final class Engine implements AutoCloseable {
       int lanes,
       int areas,
       FolderChunkStore store,
+      Threads threads,
       Consumer<String> notices) {
     opened(store);
     this.dataset = dataset;
     this.samples = samples;
-    this.memoryBytes = plan.residentBytes();
+    // More than there can be is as good as too much, and must not become less than nothing.
+    this.memoryBytes =
+        plan.residentBytes() + Math.min(options.cache().memory(), Long.MAX_VALUE >> 2);
+    this.budget = new MemoryBudget(memoryBytes);
     refuseTooMuch(options);
     Snapshot snapshot = dataset.snapshot();
     this.tallies = new Tallies();
     try {
-      this.handover = new Handover(lanes, areas, plan.staysResident() ? memoryBytes : 0);
+      this.handover = new Handover(lanes, areas, plan.staysResident() ? plan.residentBytes() : 0);
     } catch (Throwable thrown) {
       tallies.close();
       throw thrown;
@@ -77,12 +88,29 @@ final class Engine implements AutoCloseable {
       FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
       this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
       this.pool =
-          opened(new FramePool(plan.frames(), plan.frameBytes(), memoryBytes, handover.resident()));
-      this.loads = opened(new LoadQueue(store, lanes, options.threads()));
+          opened(new FramePool(plan.frames(), plan.frameBytes(), budget, handover.resident()));
+      CacheFile file = opened(new CacheFile(cacheFolder(options), notices));
+      Storage counted = new CountedStore(store, tallies);
+      this.store =
+          keepsExtents(options)
+              ? opened(new ExtentCache(counted, options.cache(), budget, tallies, file))
+              : counted;
+      this.cache = opened(new SampleCache(snapshot, budget, tallies, file));
+      this.loads = opened(new LoadQueue(lanes, options.threads(), threads));
     } catch (Throwable thrown) {
       close();
       throw thrown;
     }
+  }
+
+  /** True if a cache is for extents; policies that keep samples plan what is in it. */
+  private static boolean keepsExtents(LoaderOptions options) {
+    return !options.cache().isNone() && !Policies.named(options.policy()).caches();
+  }
+
+  /** Where that is kept which is on disk; null if nothing is. */
+  private static @Nullable Path cacheFolder(LoaderOptions options) {
+    return options.cache().disk() == 0 ? null : options.cache().folder();
   }
 
   /** Has something closed before all that was opened earlier. */
@@ -117,9 +145,27 @@ final class Engine implements AutoCloseable {
   }
 
   /** What carries a lane's steps out. */
-  PlanExecutor executor(int lane, StepSource steps) {
+  PlanExecutor executor(int lane, StepSource steps, Post post, PeerCaches peers) {
+    Snapshot snapshot = dataset.snapshot();
     return new PlanExecutor(
-        lane, steps, dataset.snapshot(), pool, loads, secondLook, tallies, handover, samples);
+        lane,
+        steps,
+        snapshot,
+        budget,
+        pool,
+        store,
+        loads,
+        secondLook,
+        tallies,
+        handover,
+        samples,
+        post,
+        new LaneCache(lane, snapshot, cache, peers, store, tallies));
+  }
+
+  /** Copies a sample that is kept in a tier; false if it is not there. */
+  boolean copyKept(long sample, int tier, MemorySegment target) {
+    return cache.copy(sample, tier, target);
   }
 
   Handover.RankAreas areas(int lane) {

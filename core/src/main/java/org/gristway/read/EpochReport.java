@@ -8,7 +8,10 @@ package org.gristway.read;
  * @param storageReads requests to the storage
  * @param storageBytes that they read
  * @param rereadBytes of those: of extents that were read in this epoch before, after a resume
- * @param peakResidentBytes the most memory that frames took
+ * @param fetched got from a cache in place of the storage
+ * @param fetchedBytes of those
+ * @param fallBacks read from the storage because a cache had them not, against the plan
+ * @param peakResidentBytes the most memory that frames took, and what is kept in memory
  * @param redirected samples that are not the requested ones
  * @param repeated places filled with a sample that is delivered elsewhere
  * @param damaged of those: places of damaged samples
@@ -21,6 +24,9 @@ public record EpochReport(
     long storageReads,
     long storageBytes,
     long rereadBytes,
+    long fetched,
+    long fetchedBytes,
+    long fallBacks,
     long peakResidentBytes,
     long redirected,
     long repeated,

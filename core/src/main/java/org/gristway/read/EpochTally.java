@@ -11,6 +11,9 @@ final class EpochTally {
   final LongAdder storageReads = new LongAdder();
   final LongAdder storageBytes = new LongAdder();
   final LongAdder rereadBytes = new LongAdder();
+  final LongAdder fetched = new LongAdder();
+  final LongAdder fetchedBytes = new LongAdder();
+  final LongAdder fallBacks = new LongAdder();
   final LongAdder redirected = new LongAdder();
   final LongAdder repeated = new LongAdder();
   final LongAdder damaged = new LongAdder();
@@ -25,6 +28,9 @@ final class EpochTally {
         storageReads.sum(),
         storageBytes.sum(),
         rereadBytes.sum(),
+        fetched.sum(),
+        fetchedBytes.sum(),
+        fallBacks.sum(),
         peakResident.get(),
         redirected.sum(),
         repeated.sum(),

@@ -57,6 +57,22 @@ final class Frame {
     return arrived;
   }
 
+  /** The same, whoever would rather have it end: for memory that goes when it has arrived. */
+  Held awaitThrough() {
+    boolean isInterrupted = false;
+    while (true) {
+      try {
+        return await();
+      } catch (InterruptedException later) {
+        isInterrupted = true;
+      } finally {
+        if (isInterrupted && held != null) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }
+  }
+
   /** True if something is loaded, or being loaded, into it. */
   synchronized boolean isClaimed() {
     return loading != null || held != null;

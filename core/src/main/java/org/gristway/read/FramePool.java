@@ -10,9 +10,8 @@ import org.gristway.plan.ExtentCuts;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory budget, in frames. Plans say which frame an extent goes to and never use more than
- * there are, so nobody waits for one here; that more bytes are claimed than the budget has is a
- * bug, and refused as one.
+ * The frames of a memory budget. Plans say which frame an extent goes to and never use more than
+ * there are, so nobody waits for one here.
  *
  * <p>Frames of the usual size lie in one stretch of memory; an extent that is larger gets memory of
  * its own while it is resident. Any thread may call; a frame is claimed and released by one lane.
@@ -20,26 +19,25 @@ import org.jspecify.annotations.Nullable;
 final class FramePool implements AutoCloseable {
 
   private final long frameBytes;
-  private final long budget;
+  private final MemoryBudget budget;
   private final Frame[] frames;
   private final @Nullable PrivateMemory own;
   private final MemorySegment stretch;
   private final boolean stays;
   private final AtomicLong taken = new AtomicLong(); // of the stretch, if extents stay
   private final @Nullable PrivateMemory[] large;
-  private final AtomicLong resident = new AtomicLong();
 
   /**
-   * @param budget the bytes that frames may take, large ones included
+   * @param budget that frames are taken from, large ones included
    */
-  FramePool(int count, long frameBytes, long budget) {
+  FramePool(int count, long frameBytes, MemoryBudget budget) {
     this(count, frameBytes, budget, MemorySegment.NULL);
   }
 
   /**
    * @param resident memory for the whole budget, if each frame is claimed once and for good
    */
-  FramePool(int count, long frameBytes, long budget, MemorySegment resident) {
+  FramePool(int count, long frameBytes, MemoryBudget budget, MemorySegment resident) {
     this.frameBytes = frameBytes;
     this.budget = budget;
     this.frames = new Frame[count];
@@ -52,7 +50,7 @@ final class FramePool implements AutoCloseable {
     this.stretch = own == null ? resident : own.segment();
   }
 
-  private static PrivateMemory map(long bytes) {
+  static PrivateMemory map(long bytes) {
     try {
       return new PrivateMemory(bytes);
     } catch (IOException failed) {
@@ -63,10 +61,7 @@ final class FramePool implements AutoCloseable {
   /** Takes a free frame for the pages of an extent; the memory that they are to be loaded into. */
   MemorySegment claim(int number, Extent pages) {
     long bytes = bytes(pages);
-    long now = resident.addAndGet(bytes);
-    if (now > budget) {
-      throw new IllegalStateException(now + " bytes are resident of a budget of " + budget);
-    }
+    budget.take(bytes);
     MemorySegment memory = memory(number, bytes);
     frames[number].claim(pages, memory);
     return memory;
@@ -101,13 +96,8 @@ final class FramePool implements AutoCloseable {
       large[number] = null;
       alone.close();
     }
-    resident.addAndGet(-bytes);
+    budget.give(bytes);
     return bytes;
-  }
-
-  /** The bytes of frames that are claimed now. */
-  long residentBytes() {
-    return resident.get();
   }
 
   /** Gives all memory back. Nobody may use a frame any more. */

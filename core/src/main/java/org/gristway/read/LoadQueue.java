@@ -12,21 +12,20 @@ import org.gristway.dataset.Workers;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reads that wait for the storage, and the few platform threads that do them. Each lane's reads
- * begin in the order in which it asks, but for those that are wanted at once; lanes take turns, so
- * that none waits for another's read-ahead.
+ * The reads that wait for the storage, and the few threads that do them. Each lane's reads begin in
+ * the order in which it asks, but for those that are wanted at once; lanes take turns, so that none
+ * waits for another's read-ahead.
  */
 final class LoadQueue implements AutoCloseable {
 
-  /** A read: the pages of an extent into memory. */
-  record Load(Extent pages, MemorySegment memory, Arrival arrival) {}
+  /** A read: the pages of an extent into memory, from where they are. */
+  record Load(ChunkSource source, Extent pages, MemorySegment memory, Arrival arrival) {}
 
   /** Told in a reading thread when a read has ended. */
   interface Arrival {
     void arrived(@Nullable Throwable failure);
   }
 
-  private final ChunkSource source;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition waiting = lock.newCondition();
   private final List<ArrayDeque<Load>> lanes = new ArrayList<>();
@@ -35,15 +34,15 @@ final class LoadQueue implements AutoCloseable {
   private int queued;
   private boolean closed;
 
-  LoadQueue(ChunkSource source, int lanes, int depth) {
-    this.source = source;
+  LoadQueue(int lanes, int depth, Threads from) {
     for (int i = 0; i < lanes; i++) {
       this.lanes.add(new ArrayDeque<>());
     }
     try {
       for (int i = 0; i < depth; i++) {
-        threads.add(
-            Thread.ofPlatform().name("gristway-load-" + i).daemon().start(this::readUntilClosed));
+        Thread thread = from.unstarted("gristway-load-" + i, this::readUntilClosed);
+        thread.start();
+        threads.add(thread);
       }
     } catch (Throwable noMoreThreads) {
       close();
@@ -76,7 +75,7 @@ final class LoadQueue implements AutoCloseable {
     for (Load load = take(); load != null; load = take()) {
       Throwable failure = null;
       try {
-        source.fill(load.pages(), load.memory());
+        load.source().fill(load.pages(), load.memory());
       } catch (Throwable thrown) {
         failure = thrown; // whoever waits for the read has a use for it; this thread has none
       }

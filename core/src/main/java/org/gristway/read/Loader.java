@@ -1,5 +1,7 @@
 package org.gristway.read;
 
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -9,16 +11,19 @@ import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
+import org.gristway.dataset.Portion;
 import org.gristway.dataset.Workers;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
 import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.Homes;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.ReadState;
 import org.gristway.plan.Run;
 import org.gristway.plan.SampleLayout;
+import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -48,6 +53,10 @@ public final class Loader implements AutoCloseable {
   private volatile int stepsAtOnce;
   private final boolean hasBatches;
   private final Engine engine;
+  private final @Nullable PostOffice post; // if ranks mix what they read
+  private final PeerCaches peers;
+  private final boolean isOwnPost;
+  private final Threads threads;
   private final List<Rank> ranks = new ArrayList<>(); // of this machine
   private boolean closed;
 
@@ -61,11 +70,7 @@ public final class Loader implements AutoCloseable {
 
     Rank(int number, PlanExecutor executor, Handover.RankAreas areas) {
       this.areas = areas;
-      this.thread =
-          Thread.ofPlatform()
-              .name("gristway-lane-" + number)
-              .daemon()
-              .unstarted(() -> build(executor));
+      this.thread = threads.unstarted("gristway-lane-" + number, () -> build(executor));
     }
 
     private void build(PlanExecutor executor) {
@@ -84,17 +89,40 @@ public final class Loader implements AutoCloseable {
       areas.queue().end(why);
       if (why != null) {
         stopLanes(why); // one may wait for what another would have loaded
+        if (post != null) {
+          Failure told = why instanceof Failure known ? known : Failure.environment("%s", why);
+          for (int lane = 0; lane < options.ranks(); lane++) {
+            post.ended(options.world().firstRank() + lane, told);
+          }
+        }
       }
     }
   }
 
   private Loader(
-      Dataset dataset, LoaderOptions options, Beginning beginning, Consumer<String> notices) {
+      Dataset dataset,
+      LoaderOptions options,
+      Beginning beginning,
+      @Nullable PostOffice given,
+      PeerCaches peers,
+      Threads threads,
+      Consumer<String> notices) {
     this.dataset = dataset;
+    this.threads = threads;
     this.options = options;
     this.stepsAtOnce = beginning.stepsAtOnce();
+    this.isOwnPost = given == null;
+    this.peers = peers;
     Snapshot snapshot = dataset.snapshot();
-    ReadPolicy policy = Policies.toRead(options.policy());
+    dataset.portion().ifPresent(this::refuseUnlessOwn);
+    ReadPolicy policy = Policies.named(options.policy());
+    this.post = post(policy, options, given);
+    checkCache(policy, options.cache());
+    if (policy.caches() && beginning.samples() != null) {
+      throw Failure.wrongCall(
+          "policy '%s' decides what to keep for a whole dataset, and reads no part of one",
+          policy.name());
+    }
     PlanInputs inputs =
         PlanInputs.of(
             SampleLayout.of(snapshot), options.seed(), options.world(), options.planSettings());
@@ -113,6 +141,7 @@ public final class Loader implements AutoCloseable {
             Handover.AREAS_AHEAD,
             // Past the page cache: each byte is read once an epoch, and none is worth keeping.
             FolderChunkStore.direct(dataset.path(), snapshot),
+            threads,
             notices);
     // With no batches at all, a lane would look for the next one for ever.
     this.hasBatches = inputs.shares().steps() > 0 && run.firstEpoch() < options.epochs();
@@ -124,6 +153,66 @@ public final class Loader implements AutoCloseable {
     } catch (Throwable thrown) {
       close();
       throw thrown;
+    }
+  }
+
+  /** Chunks of one node are read by that node, which gives all others what they deliver of them. */
+  private void refuseUnlessOwn(Portion portion) {
+    if (options.exchange().homes() != Homes.PLACED) {
+      throw Failure.wrongCall(
+          "%s holds only the chunks of %s, and those of the others are missing: it is read by all %d"
+              + " nodes together, with an exchange of 1 and placed homes",
+          dataset.path(), portion, portion.nodes());
+    }
+    World world = options.world();
+    if (world.nodes() != portion.nodes() || world.node() != portion.node()) {
+      throw Failure.wrongCall(
+          "%s holds only the chunks of %s, and this is node %d of %d",
+          dataset.path(), portion, world.node(), world.nodes());
+    }
+  }
+
+  /** What the ranks push to each other by; null if they push nothing. */
+  private static @Nullable PostOffice post(
+      ReadPolicy policy, LoaderOptions options, @Nullable PostOffice given) {
+    int ranks = options.world().ranks();
+    if (options.exchange().share() == 0 || ranks == 1) {
+      return null;
+    }
+    if (!policy.exchanges()) {
+      throw Failure.wrongCall(
+          "policy '%s' gives each rank what that reads itself: exchange is for those that read whole"
+              + " extents",
+          policy.name());
+    }
+    if (given == null && options.ranks() < ranks) {
+      throw Failure.wrongCall(
+          "%d of %d ranks are on other nodes: to mix what they read, nodes must know each other",
+          ranks - options.ranks(), ranks);
+    }
+    int window = options.exchange().window();
+    PostOffice post = given == null ? PostOffice.alone(ranks, window) : given;
+    if (post.window() != window) {
+      throw new IllegalArgumentException(post.window() + " steps of room for pushing " + window);
+    }
+    return post;
+  }
+
+  private static void checkCache(ReadPolicy policy, Cache cache) {
+    // Those whose ranks can mix what they read are those that read whole extents.
+    if (!cache.isNone() && !policy.caches() && !policy.exchanges()) {
+      throw Failure.wrongCall(
+          "policy '%s' has no use for a cache: it reads no whole extents, or keeps all of them",
+          policy.name());
+    }
+    if (cache.memory() > 0 && policy.caches()) {
+      throw Failure.wrongCall(
+          "policy '%s' keeps samples in the memory that it reads with: give it more of that",
+          policy.name());
+    }
+    Path folder = cache.folder();
+    if (folder != null && !Files.isDirectory(folder)) {
+      throw Failure.wrongCall("there is no folder '%s' to keep what was read in", folder);
     }
   }
 
@@ -140,8 +229,18 @@ public final class Loader implements AutoCloseable {
   private void makeLanes() {
     int first = options.world().firstRank();
     for (int lane = 0; lane < options.ranks(); lane++) {
-      ranks.add(new Rank(lane, engine.executor(lane, run.lane(first + lane)), engine.areas(lane)));
+      PlanExecutor executor =
+          engine.executor(lane, run.lane(first + lane), post(first + lane), peers);
+      ranks.add(new Rank(lane, executor, engine.areas(lane)));
     }
+  }
+
+  private Post post(int rank) {
+    if (post == null) {
+      return Post.NONE;
+    }
+    post.goOn(rank, run.firstEpoch(), run.firstStep());
+    return post.rank(rank);
   }
 
   /** Begins to read, for a loader that was opened without; so many steps make a batch. */
@@ -183,8 +282,36 @@ public final class Loader implements AutoCloseable {
    */
   public static Loader open(
       Dataset dataset, LoaderOptions options, Beginning beginning, Consumer<String> notices) {
+    return open(dataset, options, beginning, null, notices);
+  }
+
+  /** The same for a job whose ranks push to each other but keep nothing. */
+  public static Loader open(
+      Dataset dataset,
+      LoaderOptions options,
+      Beginning beginning,
+      @Nullable PostOffice post,
+      Consumer<String> notices) {
+    return open(dataset, options, beginning, post, PeerCaches.NONE, Threads.PLATFORM, notices);
+  }
+
+  /**
+   * The same for ranks of a job that has others elsewhere.
+   *
+   * @param post by which ranks push samples to each other; it stays the caller's
+   * @param peers by which samples are fetched that other nodes keep
+   * @param threads that read and build batches
+   */
+  public static Loader open(
+      Dataset dataset,
+      LoaderOptions options,
+      Beginning beginning,
+      @Nullable PostOffice post,
+      PeerCaches peers,
+      Threads threads,
+      Consumer<String> notices) {
     try {
-      return new Loader(dataset, options, beginning, notices);
+      return new Loader(dataset, options, beginning, post, peers, threads, notices);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -205,7 +332,19 @@ public final class Loader implements AutoCloseable {
     return cuts;
   }
 
-  /** The most memory that frames take. */
+  /**
+   * Copies a sample that this node keeps for the job, as another node's {@link PeerCaches} ask for
+   * it. Any thread may call, at any time, several at once.
+   *
+   * @param tier of this node's cache, as in {@link org.gristway.plan.Caching}
+   * @param target of the sample's length; if it was not there, it may hold anything
+   * @return whether it was there; once the loader is closed, nothing is
+   */
+  public boolean copyKept(long sample, int tier, MemorySegment target) {
+    return engine.copyKept(sample, tier, target);
+  }
+
+  /** The most memory that frames take, and what is kept in memory. */
   public long memoryBytes() {
     return engine.memoryBytes();
   }
@@ -407,7 +546,13 @@ public final class Loader implements AutoCloseable {
     Workers.join(ranks.stream().map(rank -> rank.thread).toList());
     if (!closed) {
       closed = true;
-      endEngine.run();
+      try {
+        endEngine.run();
+      } finally {
+        if (post != null && isOwnPost) {
+          post.close();
+        }
+      }
     }
   }
 }

@@ -1,6 +1,9 @@
 package org.gristway.read;
 
+import java.util.function.Consumer;
 import org.gristway.Failure;
+import org.gristway.plan.Caching;
+import org.gristway.plan.Exchange;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
@@ -10,7 +13,7 @@ import org.gristway.plan.policy.Policies;
  * How to read a dataset.
  *
  * @param policy its name
- * @param memory bytes for frames on this machine, shared by its ranks
+ * @param memory bytes for what is read ahead, or kept, on this machine, shared by its ranks
  * @param batchSize samples that a rank gets at a step
  * @param seed of the order
  * @param extentBytes how much is read at once; 0 for what suits the memory
@@ -19,6 +22,8 @@ import org.gristway.plan.policy.Policies;
  * @param epochs to read; the last one is not read beyond
  * @param strict stop at the first damaged sample, in place of going on without it
  * @param threads that wait for the storage at once; the order does not depend on it
+ * @param exchange how ranks mix what they read; if they do, they go through their steps together
+ * @param cache what this machine has beside its memory to keep what was read
  */
 public record LoaderOptions(
     String policy,
@@ -30,7 +35,9 @@ public record LoaderOptions(
     Tail tail,
     long epochs,
     boolean strict,
-    int threads) {
+    int threads,
+    Exchange exchange,
+    Cache cache) {
 
   /** The same on every machine: a default taken from the machine would change the order. */
   public static final long DEFAULT_MEMORY = 2L << 30;
@@ -54,7 +61,9 @@ public record LoaderOptions(
           Tail.SHORT,
           Long.MAX_VALUE,
           false,
-          DEFAULT_THREADS);
+          DEFAULT_THREADS,
+          Exchange.NONE,
+          Cache.NONE);
 
   public LoaderOptions {
     if (world.ranksHere() > MOST_RANKS) {
@@ -85,32 +94,37 @@ public record LoaderOptions(
         batchSize,
         perRank,
         extentBytes == 0 ? PlanSettings.autoExtent(perRank) : extentBytes,
-        tail);
+        tail,
+        caching(),
+        exchange);
+  }
+
+  private Caching caching() {
+    if (!Policies.named(policy).caches()) {
+      return Caching.NONE;
+    }
+    int counted = Math.clamp(epochs, 1, Caching.MOST_EPOCHS);
+    return new Caching(cache.disk() / world.mostRanks(), counted, Caching.Rates.USUAL);
   }
 
   public LoaderOptions withPolicy(String name) {
-    return new LoaderOptions(
-        name, memory, batchSize, seed, extentBytes, world, tail, epochs, strict, threads);
+    return with(changed -> changed.policy = name);
   }
 
   public LoaderOptions withMemory(long bytes) {
-    return new LoaderOptions(
-        policy, bytes, batchSize, seed, extentBytes, world, tail, epochs, strict, threads);
+    return with(changed -> changed.memory = bytes);
   }
 
   public LoaderOptions withBatchSize(int samples) {
-    return new LoaderOptions(
-        policy, memory, samples, seed, extentBytes, world, tail, epochs, strict, threads);
+    return with(changed -> changed.batchSize = samples);
   }
 
   public LoaderOptions withSeed(long value) {
-    return new LoaderOptions(
-        policy, memory, batchSize, value, extentBytes, world, tail, epochs, strict, threads);
+    return with(changed -> changed.seed = value);
   }
 
   public LoaderOptions withExtentBytes(long bytes) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, bytes, world, tail, epochs, strict, threads);
+    return with(changed -> changed.extentBytes = bytes);
   }
 
   /** So many ranks, all of them on this machine. */
@@ -123,27 +137,68 @@ public record LoaderOptions(
   }
 
   public LoaderOptions withWorld(World in) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, in, tail, epochs, strict, threads);
+    return with(changed -> changed.world = in);
   }
 
   public LoaderOptions withTail(Tail value) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, world, value, epochs, strict, threads);
+    return with(changed -> changed.tail = value);
   }
 
   public LoaderOptions withEpochs(long count) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, world, tail, count, strict, threads);
+    return with(changed -> changed.epochs = count);
   }
 
   public LoaderOptions withStrict(boolean value) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, world, tail, epochs, value, threads);
+    return with(changed -> changed.strict = value);
   }
 
   public LoaderOptions withThreads(int count) {
-    return new LoaderOptions(
-        policy, memory, batchSize, seed, extentBytes, world, tail, epochs, strict, count);
+    return with(changed -> changed.threads = count);
+  }
+
+  public LoaderOptions withExchange(Exchange value) {
+    return with(changed -> changed.exchange = value);
+  }
+
+  public LoaderOptions withCache(Cache value) {
+    return with(changed -> changed.cache = value);
+  }
+
+  private LoaderOptions with(Consumer<Changed> change) {
+    Changed changed = new Changed();
+    change.accept(changed);
+    return changed.options();
+  }
+
+  /** These options, before they are made again with one of them changed. */
+  private final class Changed {
+    String policy = LoaderOptions.this.policy;
+    long memory = LoaderOptions.this.memory;
+    int batchSize = LoaderOptions.this.batchSize;
+    long seed = LoaderOptions.this.seed;
+    long extentBytes = LoaderOptions.this.extentBytes;
+    World world = LoaderOptions.this.world;
+    Tail tail = LoaderOptions.this.tail;
+    long epochs = LoaderOptions.this.epochs;
+    boolean strict = LoaderOptions.this.strict;
+    int threads = LoaderOptions.this.threads;
+    Exchange exchange = LoaderOptions.this.exchange;
+    Cache cache = LoaderOptions.this.cache;
+
+    LoaderOptions options() {
+      return new LoaderOptions(
+          policy,
+          memory,
+          batchSize,
+          seed,
+          extentBytes,
+          world,
+          tail,
+          epochs,
+          strict,
+          threads,
+          exchange,
+          cache);
+    }
   }
 }

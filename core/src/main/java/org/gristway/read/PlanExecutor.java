@@ -4,13 +4,16 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
+import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
 import org.gristway.chunk.LittleEndian;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.BatchLayout;
 import org.gristway.handover.Handover;
+import org.gristway.os.PrivateMemory;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.SampleSet;
@@ -21,7 +24,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Carries out the plan of one lane: has extents loaded ahead into frames, and copies each delivered
  * sample from its frame into its batch, verifying its checksum on the way. Where extents stay to
- * the end of the run, a batch points to its samples in place of having copies.
+ * the end of the run, a batch points to its samples in place of having copies. What the plan has
+ * other ranks deliver is pushed to them, and what they push is delivered here. What it has kept for
+ * later epochs is put into the node's cache, and fetched from there into frames.
  *
  * <p>The plan's order is the schedule. A load stands where its frame is free, so it is passed on to
  * the storage at once; a delivery waits for its extent; a batch waits for an area, which is how a
@@ -43,7 +48,9 @@ public final class PlanExecutor {
   private final int lane;
   private final StepSource run;
   private final Snapshot snapshot;
+  private final MemoryBudget budget;
   private final FramePool pool;
+  private final Storage store;
   private final LoadQueue loads;
   private final SecondLook secondLook;
   private final Tallies tallies;
@@ -51,30 +58,40 @@ public final class PlanExecutor {
   private final Handover.RankAreas areas;
   private final long[] verified; // a bit a sample, of those that stay
   private final SampleSet standIns;
+  private final LanePost post;
+  private final LaneCache cache;
   private long lastGood = NONE;
   private final CRC32C checksum = new CRC32C();
 
   private final List<PlanStep> steps = new ArrayList<>(); // of the batch at hand
   private final ArrayDeque<Long> loadEpochs = new ArrayDeque<>(); // of the loads among them
+  private final ArrayDeque<Optional<Straight>> sends = new ArrayDeque<>(); // of the pushes
   private final List<Place> places = new ArrayList<>();
   private long epoch; // of the batch at hand
   private long used; // bytes of its area
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
-  private @Nullable Straight straight; // the read that the next delivery needs
+  private @Nullable Straight straight; // the read that the next delivery, or push, needs
+  private PlanStep.@Nullable Receive received; // what the next delivery is of
+  private long entered = NONE; // the epoch that comes behind the batch at hand
 
   /** A place of the batch at hand. */
   private static final class Place {
     final PlanStep.Deliver deliver;
     final @Nullable Straight straight; // if it is read here, past the frames
+    final PlanStep.@Nullable Receive received; // if another rank pushes it
     @Nullable Place original; // the place whose bytes it shows, if it repeats one
     long offset;
     long length;
     boolean damaged;
     @Nullable Place replacedBy;
 
-    Place(PlanStep.Deliver deliver, @Nullable Straight straight) {
+    Place(
+        PlanStep.Deliver deliver,
+        @Nullable Straight straight,
+        PlanStep.@Nullable Receive received) {
       this.deliver = deliver;
       this.straight = straight;
+      this.received = received;
     }
   }
 
@@ -92,16 +109,22 @@ public final class PlanExecutor {
       int lane,
       StepSource run,
       Snapshot snapshot,
+      MemoryBudget budget,
       FramePool pool,
+      Storage store,
       LoadQueue loads,
       SecondLook secondLook,
       Tallies tallies,
       Handover handover,
-      SampleSet standIns) {
+      SampleSet standIns,
+      Post post,
+      LaneCache cache) {
     this.lane = lane;
     this.run = run;
     this.snapshot = snapshot;
+    this.budget = budget;
     this.pool = pool;
+    this.store = store;
     this.loads = loads;
     this.secondLook = secondLook;
     this.tallies = tallies;
@@ -110,6 +133,8 @@ public final class PlanExecutor {
     this.verified =
         new long[handover.resident().byteSize() == 0 ? 0 : (int) (snapshot.sampleCount() >> 6) + 1];
     this.standIns = standIns;
+    this.post = new LanePost(post, tallies);
+    this.cache = cache;
   }
 
   /**
@@ -141,6 +166,7 @@ public final class PlanExecutor {
       }
       describe(memory, inPlace ? BatchLayout.RESIDENT : 0);
       built = true;
+      tellDone();
       return area;
     } finally {
       if (!built) {
@@ -167,7 +193,7 @@ public final class PlanExecutor {
   }
 
   /** Collects the steps up to the end of the batch. */
-  private void gather(int count) {
+  private void gather(int count) throws InterruptedException {
     steps.clear();
     places.clear();
     int batchSteps = 0;
@@ -177,9 +203,11 @@ public final class PlanExecutor {
       pushedBack = null;
       switch (step) {
         case null -> {
+          post.sendOff();
           return;
         }
         case PlanStep.Deliver deliver -> {
+          post.sendOff();
           if (deliver.step() != batchStep) {
             if (batchSteps == count) {
               pushedBack = deliver;
@@ -189,8 +217,9 @@ public final class PlanExecutor {
             batchSteps++;
           }
           epoch = run.epoch();
-          places.add(new Place(deliver, straight));
+          places.add(new Place(deliver, straight, received));
           straight = null;
+          received = null;
           steps.add(deliver);
         }
         case PlanStep.Load load when load.frame() == PlanStep.IN_BATCH ->
@@ -201,14 +230,32 @@ public final class PlanExecutor {
           steps.add(load);
           loadEpochs.add(run.epoch());
         }
+        case PlanStep.Fetch fetch when places.isEmpty() -> fetch(fetch, run.epoch());
+        case PlanStep.Drop drop when places.isEmpty() -> cache.drop(drop);
+        // These stand in the epoch of the batch: nothing is fetched before its own epoch.
+        case PlanStep.Fetch _, PlanStep.Keep _, PlanStep.Drop _ -> steps.add(step);
+        case PlanStep.Release release when places.isEmpty() -> release(release.frame());
         case PlanStep.Release release -> steps.add(release);
-        case PlanStep.EpochEnd _ -> {
+        // Before anything is waited for: others may wait for it.
+        case PlanStep.Send send when places.isEmpty() -> push(send, takeStraight(), run.epoch());
+        case PlanStep.Send send -> {
+          if (batchSteps == count) {
+            pushedBack = send; // the batch is not held up by what comes behind it
+            return;
+          }
+          sends.add(Optional.ofNullable(takeStraight()));
+          steps.add(send);
+        }
+        case PlanStep.Receive receive -> received = receive;
+        case PlanStep.EpochEnd end -> {
           batchStep = NONE;
+          entered = end.epoch() + 1;
           if (!places.isEmpty()) {
             return; // no batch is of two epochs
           }
+          post.sendOff();
+          tellDone();
         }
-        default -> throw new IllegalStateException("this node has no peers and no cache: " + step);
       }
     }
   }
@@ -292,31 +339,29 @@ public final class PlanExecutor {
         long page = place.offset - (load.extent().offset() - pages.offset());
         MemorySegment target = memory.asSlice(page, ExtentCuts.coveringBytes(load.extent()));
         frame.claim(pages, target);
-        count(tallies.epoch(epoch), pages.length(), load.again());
-        loads.submitFirst(lane, new LoadQueue.Load(pages, target, frame::loaded));
+        ChunkSource source = store.reading(epoch, load.again());
+        loads.submitFirst(lane, new LoadQueue.Load(source, pages, target, frame::loaded));
       }
     }
   }
 
-  private void load(PlanStep.Load load, long loadEpoch) {
-    Extent pages = pages(load.extent());
-    MemorySegment target = pool.claim(load.frame(), pages);
-    tallies.epoch(loadEpoch).peakResident.accumulate(pool.residentBytes());
-    tallies.add(ReadCounter.RESIDENT_BYTES, target.byteSize());
-    count(tallies.epoch(loadEpoch), pages.length(), load.again());
-    Frame frame = pool.frame(load.frame());
-    loads.submit(lane, new LoadQueue.Load(pages, target, frame::loaded));
+  private void load(PlanStep.Load load, long ofEpoch) {
+    ChunkSource source = store.reading(ofEpoch, load.again());
+    fill(load.frame(), pages(load.extent()), source, ofEpoch);
   }
 
-  private void count(EpochTally tally, long bytes, boolean again) {
-    tally.storageReads.increment();
-    tally.storageBytes.add(bytes);
-    tallies.add(ReadCounter.STORAGE_READS, 1);
-    tallies.add(ReadCounter.STORAGE_BYTES, bytes);
-    if (again) {
-      tally.rereadBytes.add(bytes);
-      tallies.add(ReadCounter.REREAD_BYTES, bytes);
-    }
+  private void fetch(PlanStep.Fetch fetch, long ofEpoch) {
+    Extent pages = pages(snapshot.location(fetch.sample()));
+    fill(fetch.frame(), pages, cache.fetching(fetch, ofEpoch), ofEpoch);
+  }
+
+  /** Has a free frame filled. */
+  private void fill(int number, Extent pages, ChunkSource source, long ofEpoch) {
+    MemorySegment target = pool.claim(number, pages);
+    tallies.epoch(ofEpoch).peakResident.accumulate(budget.resident());
+    tallies.add(ReadCounter.RESIDENT_BYTES, target.byteSize());
+    Frame frame = pool.frame(number);
+    loads.submit(lane, new LoadQueue.Load(source, pages, target, frame::loaded));
   }
 
   /** The pages that an extent touches, up to the end of its chunk's file. */
@@ -333,12 +378,39 @@ public final class PlanExecutor {
     int place = 0;
     for (PlanStep step : steps) {
       switch (step) {
-        case PlanStep.Deliver _ -> deliver(places.get(place++), memory);
+        case PlanStep.Deliver deliver -> {
+          post.sendOff();
+          if (place > 0 && places.get(place - 1).deliver.step() != deliver.step()) {
+            tellBefore(place);
+          }
+          deliver(places.get(place++), memory);
+        }
         case PlanStep.Load load -> load(load, loadEpochs.remove());
+        case PlanStep.Fetch fetch -> fetch(fetch, epoch);
+        case PlanStep.Keep keep -> keep(keep, places.get(place - 1), memory);
+        case PlanStep.Drop drop -> cache.drop(drop);
         case PlanStep.Release release -> release(release.frame());
+        case PlanStep.Send send -> {
+          tellBefore(place);
+          push(send, sends.remove().orElse(null), epoch);
+        }
         default -> throw new IllegalStateException(step.toString());
       }
     }
+    post.sendOff();
+  }
+
+  /** Keeps the sample of a place, as it has passed its checksum. */
+  private void keep(PlanStep.Keep keep, Place place, MemorySegment memory) {
+    if (!place.damaged) {
+      cache.keep(keep, memory.asSlice(place.offset, place.length));
+      tallies.epoch(epoch).peakResident.accumulate(budget.resident());
+    }
+  }
+
+  /** Tells that steps are over: others may wait for that, as this rank is about to for them. */
+  private void tellBefore(int place) {
+    post.done(epoch, places.get(place - 1).deliver.step());
   }
 
   private void release(int frame) {
@@ -352,6 +424,8 @@ public final class PlanExecutor {
       place.damaged = !good && !arrives(place, memory, held);
     } else if (place.original != null) {
       place.damaged = place.original.damaged;
+    } else if (place.received != null) {
+      place.damaged = !takes(place, place.received, memory);
     } else {
       Frame.Held held = await(pool.frame(place.deliver.frame()));
       boolean good = held.failure() == null && copies(place, held, memory);
@@ -372,16 +446,99 @@ public final class PlanExecutor {
   /** Copies a sample out of its frame; true if it passes its checksum. */
   private boolean copies(Place place, Frame.Held held, MemorySegment memory) {
     long sample = place.deliver.sample();
+    MemorySegment target = memory.asSlice(place.offset, place.length);
+    return copies(sample, inFrame(sample, held), target);
+  }
+
+  private MemorySegment inFrame(long sample, Frame.Held held) {
     Extent pages = held.pages();
     long from = snapshot.offsetIn(pages.chunk(), sample) - pages.offset();
-    MemorySegment source = held.memory();
+    return held.memory().asSlice(from, snapshot.length(sample));
+  }
+
+  /** Copies a sample; true if it passes its checksum. */
+  private boolean copies(long sample, MemorySegment source, MemorySegment target) {
     checksum.reset();
-    for (long at = 0; at < place.length; at += BLOCK) {
-      long count = Math.min(BLOCK, place.length - at);
-      MemorySegment.copy(source, from + at, memory, place.offset + at, count);
-      checksum.update(memory.asSlice(place.offset + at, count).asByteBuffer());
+    for (long at = 0; at < target.byteSize(); at += BLOCK) {
+      long count = Math.min(BLOCK, target.byteSize() - at);
+      MemorySegment.copy(source, at, target, at, count);
+      checksum.update(target.asSlice(at, count).asByteBuffer());
     }
     return (int) checksum.getValue() == snapshot.checksum(sample);
+  }
+
+  private @Nullable Straight takeStraight() {
+    Straight taken = straight;
+    straight = null;
+    return taken;
+  }
+
+  /** Puts a sample into the parcel for its step. */
+  private void push(PlanStep.Send send, @Nullable Straight read, long ofEpoch)
+      throws InterruptedException {
+    Parcel parcel = post.outgoing(send, ofEpoch);
+    long length = snapshot.length(send.sample());
+    MemorySegment target = parcel.add(send.position(), send.sample(), length);
+    boolean good;
+    if (read == null) {
+      Frame.Held held = await(pool.frame(send.frame()));
+      refuseBug(held);
+      good = held.failure() == null && copies(send.sample(), inFrame(send.sample(), held), target);
+    } else {
+      good = readsStraight(read, send.sample(), target, ofEpoch);
+    }
+    if (!good) {
+      store.distrust(pages(snapshot.location(send.sample())));
+      tallies.countRead(ofEpoch, length, true);
+      if (!secondLook.arrives(send.sample(), target)) {
+        parcel.spoil();
+      }
+    }
+    tallies.add(ReadCounter.PUSHED, 1);
+    tallies.add(ReadCounter.PUSHED_BYTES, length);
+  }
+
+  /** Reads a sample past the frames, to be pushed; true if it passes its checksum. */
+  private boolean readsStraight(Straight read, long sample, MemorySegment target, long ofEpoch) {
+    Extent pages = pages(read.load.extent());
+    long bytes = Math.max(1, ExtentCuts.coveringBytes(read.load.extent())); // a sample may be empty
+    try (PrivateMemory memory = FramePool.map(bytes)) {
+      read.frame.claim(pages, memory.segment());
+      ChunkSource source = store.reading(ofEpoch, read.load.again());
+      loads.submitFirst(
+          lane, new LoadQueue.Load(source, pages, memory.segment(), read.frame::loaded));
+      Frame.Held held = read.frame.awaitThrough(); // it is this memory that is written to
+      refuseBug(held);
+      return held.failure() == null && copies(sample, inFrame(sample, held), target);
+    }
+  }
+
+  /** Copies what another rank has pushed; false if the sample is damaged. */
+  private boolean takes(Place place, PlanStep.Receive take, MemorySegment memory)
+      throws InterruptedException {
+    Parcel parcel = post.incoming(take, epoch);
+    tallies.add(ReadCounter.RECEIVED, 1);
+    int index = parcel.indexOf(take.position(), take.sample());
+    if (parcel.length(index) == Parcel.DAMAGED) {
+      return false; // whoever has read it has looked twice, and said so
+    }
+    MemorySegment target = memory.asSlice(place.offset, place.length);
+    if (parcel.length(index) == place.length
+        && copies(take.sample(), parcel.bytes(index), target)) {
+      return true;
+    }
+    tallies.countRead(epoch, place.length, true);
+    return secondLook.arrives(take.sample(), target);
+  }
+
+  /** Lets others push for steps to come: those of the batch at hand are over. */
+  private void tellDone() {
+    if (entered != NONE) {
+      post.done(entered, NONE);
+      entered = NONE;
+    } else if (!places.isEmpty()) {
+      post.done(epoch, places.getLast().deliver.step());
+    }
   }
 
   private boolean passes(Place place, MemorySegment memory) {
@@ -390,7 +547,17 @@ public final class PlanExecutor {
   }
 
   private boolean arrives(Place place, MemorySegment memory, Frame.Held held) {
-    // Whatever kept the extent from being read, the second look tells what it means for a sample.
+    refuseBug(held);
+    store.distrust(held.pages());
+    tallies.countRead(epoch, place.length, true);
+    return secondLook.arrives(place.deliver.sample(), memory.asSlice(place.offset, place.length));
+  }
+
+  /**
+   * Whatever has kept an extent from being read, a second look tells what it means for a sample;
+   * unless it is a bug.
+   */
+  private static void refuseBug(Frame.Held held) {
     switch (held.failure()) {
       case null -> {}
       case Failure _ -> {}
@@ -398,8 +565,6 @@ public final class PlanExecutor {
       case Error error -> throw error;
       case Throwable other -> throw new IllegalStateException(other);
     }
-    count(tallies.epoch(epoch), place.length, true);
-    return secondLook.arrives(place.deliver.sample(), memory.asSlice(place.offset, place.length));
   }
 
   /** Has damaged places show the nearest good sample of the batch; the memory it is in. */
@@ -443,12 +608,13 @@ public final class PlanExecutor {
       long sample =
           i == 0 && lastGood != NONE ? lastGood : standIns.nth((after + i) % standIns.count());
       Place standIn =
-          new Place(new PlanStep.Deliver(0, 0, 0, sample, sample, PlanStep.IN_BATCH, true), null);
+          new Place(
+              new PlanStep.Deliver(0, 0, 0, sample, sample, PlanStep.IN_BATCH, true), null, null);
       standIn.offset = BatchLayout.dataAt(places.size());
       standIn.length = snapshot.length(sample);
       MemorySegment memory = room(area, standIn.offset + standIn.length);
       MemorySegment target = memory.asSlice(standIn.offset, standIn.length);
-      count(tallies.epoch(epoch), standIn.length, true);
+      tallies.countRead(epoch, standIn.length, true);
       if (secondLook.isGood(sample, target)) {
         places.forEach(place -> place.replacedBy = standIn);
         used = standIn.offset + standIn.length;
@@ -463,7 +629,7 @@ public final class PlanExecutor {
 
   /** Writes what the batch is. */
   private void describe(MemorySegment memory, int alwaysFlags) {
-    tallies.epoch(epoch).peakResident.accumulate(pool.residentBytes());
+    tallies.epoch(epoch).peakResident.accumulate(budget.resident());
     for (int i = 0; i < places.size(); i++) {
       Place place = places.get(i);
       PlanStep.Deliver deliver = place.deliver;

@@ -17,17 +17,30 @@ public enum ReadCounter {
   STORAGE_READS("storage-reads"),
   STORAGE_BYTES("storage-bytes"),
   REREAD_BYTES("reread-bytes"),
-  /** The bytes of frames in use now, and of the handover. */
+  /**
+   * What was put into caches; got from them, and its bytes; missed there, and read from storage.
+   */
+  KEPT("kept"),
+  FETCHED("fetched"),
+  FETCHED_BYTES("fetched-bytes"),
+  FALL_BACKS("fall-backs"),
+  /** The bytes of frames in use now and of what is kept in memory; of the handover. */
   RESIDENT_BYTES("resident-bytes"),
   HANDOVER_BYTES("handover-bytes"),
   /** Samples given in place of the requested one; to fill a place; damaged and left out. */
   REDIRECTED("redirected"),
   REPEATED("repeated"),
   DAMAGED("damaged"),
+  /** Samples pushed to other ranks, and their bytes; got from others; those that came late. */
+  PUSHED("pushed"),
+  PUSHED_BYTES("pushed-bytes"),
+  RECEIVED("received"),
+  LATE("late"),
   /** The time that trainers have waited for data: the one number that matters. */
   STALL_NANOS("stall-nanoseconds"),
-  /** The time that lanes have waited for storage, and for trainers. */
+  /** The time that lanes have waited for storage, for other ranks, and for trainers. */
   STORAGE_WAIT_NANOS("storage-wait-nanoseconds"),
+  PEER_WAIT_NANOS("peer-wait-nanoseconds"),
   TRAINER_WAIT_NANOS("trainer-wait-nanoseconds");
 
   private final String text;

@@ -56,6 +56,34 @@ final class Tallies implements AutoCloseable {
     add(ReadCounter.STALL_NANOS, waited);
   }
 
+  /** Counts a read from the storage; again, if its bytes were read in the epoch before. */
+  void countRead(long epoch, long bytes, boolean again) {
+    EpochTally tally = epoch(epoch);
+    tally.storageReads.increment();
+    tally.storageBytes.add(bytes);
+    add(ReadCounter.STORAGE_READS, 1);
+    add(ReadCounter.STORAGE_BYTES, bytes);
+    if (again) {
+      tally.rereadBytes.add(bytes);
+      add(ReadCounter.REREAD_BYTES, bytes);
+    }
+  }
+
+  /** Counts what came from a cache. */
+  void countFetched(long epoch, long bytes) {
+    EpochTally tally = epoch(epoch);
+    tally.fetched.increment();
+    tally.fetchedBytes.add(bytes);
+    add(ReadCounter.FETCHED, 1);
+    add(ReadCounter.FETCHED_BYTES, bytes);
+  }
+
+  /** Counts what should have come from a cache, and was not there. */
+  void countFallBack(long epoch) {
+    epoch(epoch).fallBacks.increment();
+    add(ReadCounter.FALL_BACKS, 1);
+  }
+
   void add(ReadCounter counter, long amount) {
     counters.get(counter.ordinal()).add(amount);
   }

@@ -358,6 +358,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return blocks.number(chunkRecord(chunk) + 16);
   }
 
+  /** How many bytes the samples of a chunk have. */
+  public long chunkDataBytes(int chunk) {
+    return blocks.number(chunkRecord(chunk + 1) + 8) - blocks.number(chunkRecord(chunk) + 8);
+  }
+
   /** The dataset version that added a chunk. */
   public int chunkVersion(int chunk) {
     return blocks.smallNumber(chunkRecord(chunk) + 36);

@@ -10,9 +10,12 @@ import org.gristway.chunk.Extent;
 import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlanStep.Load;
 import org.gristway.plan.PlanStep.Release;
+import org.gristway.plan.PlanStep.Send;
 
 /** Carries steps out with frames that exist in name only, and notes what no executor could do. */
 public final class FrameReplay {
+
+  private static final long NONE = -1;
 
   private final SampleLayout layout;
   private final long frameBytes;
@@ -21,6 +24,7 @@ public final class FrameReplay {
   private final Map<Integer, Extent> held = new HashMap<>();
   private final List<String> violations = new ArrayList<>();
   private Extent straight; // read into the batch by the step before
+  private long received = NONE; // the sample that the step before has taken
   private final Set<Long> batch = new HashSet<>();
   private long batchStep = -1;
 
@@ -48,8 +52,15 @@ public final class FrameReplay {
   public void add(PlanStep step) {
     if (straight != null) {
       rule(
-          step instanceof Deliver next && next.frame() == PlanStep.IN_BATCH,
-          "what is read into a batch is not delivered at once",
+          (step instanceof Deliver next && next.frame() == PlanStep.IN_BATCH)
+              || (step instanceof Send push && push.frame() == PlanStep.IN_BATCH),
+          "what is read past the frames is not used at once",
+          step);
+    }
+    if (received != NONE) {
+      rule(
+          step instanceof Deliver next && next.frame() == PlanStep.RECEIVED,
+          "what is received is not delivered at once",
           step);
     }
     switch (step) {
@@ -62,7 +73,8 @@ public final class FrameReplay {
           load(new Load(layout.location(fetch.sample()), fetch.frame(), false));
       case PlanStep.Keep keep -> rule(batch.contains(keep.sample()), "is not at hand", keep);
       case PlanStep.Drop _ -> {}
-      default -> rule(false, "is a step for peers", step);
+      case Send send -> send(send);
+      case PlanStep.Receive receive -> received = receive.sample();
     }
   }
 
@@ -85,7 +97,10 @@ public final class FrameReplay {
       batchStep = deliver.step();
     }
     Extent location = layout.location(deliver.sample());
-    if (deliver.frame() != PlanStep.IN_BATCH) {
+    if (deliver.frame() == PlanStep.RECEIVED) {
+      rule(received == deliver.sample(), "is not what was received", deliver);
+      received = NONE;
+    } else if (deliver.frame() != PlanStep.IN_BATCH) {
       rule(covers(held.get(deliver.frame()), location), "is not in its frame", deliver);
     } else if (straight != null) {
       rule(straight.equals(location), "is not what was read into the batch", deliver);
@@ -101,6 +116,16 @@ public final class FrameReplay {
     }
     straight = null;
     batch.add(deliver.sample());
+  }
+
+  private void send(Send send) {
+    Extent location = layout.location(send.sample());
+    if (send.frame() == PlanStep.IN_BATCH) {
+      rule(location.equals(straight), "is not what was read", send);
+      straight = null;
+    } else {
+      rule(covers(held.get(send.frame()), location), "is not in its frame", send);
+    }
   }
 
   private static boolean covers(Extent extent, Extent location) {

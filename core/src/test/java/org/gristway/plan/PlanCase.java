@@ -32,7 +32,17 @@ public record PlanCase(String name, ReadPolicy policy, PlanInputs inputs, long e
     long frames = 2 + random.nextInt(mostFrames[random.nextInt(mostFrames.length)]);
     Tail tail = Tail.values()[random.nextInt(3)];
     long memory = frames * extent + random.nextInt((int) extent);
-    return new PlanSettings(policy.name(), batch, memory, extent, tail);
+    PlanSettings settings = new PlanSettings(policy.name(), batch, memory, extent, tail);
+    return random.nextInt(4) == 0 ? settings.withExchange(exchange(random)) : settings;
+  }
+
+  /** Any share, and any window that tells something. */
+  public static Exchange exchange(Random random) {
+    double[] shares = {0.01, 0.5, 1, random.nextDouble()};
+    Exchange exchange = new Exchange(shares[random.nextInt(4)], 1 + random.nextInt(5));
+    return exchange.share() == 1 && random.nextBoolean()
+        ? exchange.withHomes(Homes.HASHED)
+        : exchange;
   }
 
   private static SampleSet someOf(Random random, TestLayout layout) {
@@ -91,6 +101,10 @@ public record PlanCase(String name, ReadPolicy policy, PlanInputs inputs, long e
             inputs.segment(),
             new World(ranks(), nodes, 0),
             settings()));
+  }
+
+  public PlanCase withSettings(PlanSettings other) {
+    return new PlanCase(name + " as " + other, policy, inputs.with(other), epoch);
   }
 
   public PlanCase withInputs(PlanInputs other) {

@@ -65,13 +65,16 @@ public final class Pulled {
     List<Load> loads = new ArrayList<>();
     for (int i = 0; i < steps.size(); i++) {
       if (steps.get(i) instanceof Load load
-          && !(load.frame() == PlanStep.IN_BATCH
-              && steps.get(i + 1) instanceof Deliver next
-              && next.repeat())) {
+          && !(load.frame() == PlanStep.IN_BATCH && isForRepeat(load, steps.get(i + 1)))) {
         loads.add(load);
       }
     }
     return loads;
+  }
+
+  /** What is due and read past the frames is an extent of its own, which nobody has read before. */
+  private static boolean isForRepeat(Load load, PlanStep next) {
+    return next instanceof Deliver deliver ? deliver.repeat() : load.again();
   }
 
   public static <S extends PlanStep> List<S> of(Class<S> kind, List<PlanStep> steps) {

@@ -56,13 +56,15 @@ class ReadStateTest {
         segments.add(
             new Segment(
                 new PlanSettings(
-                    policy.name(),
-                    1 + random.nextInt(Integer.MAX_VALUE),
-                    random.nextLong(Long.MAX_VALUE),
-                    4096L * (1 + random.nextInt(1 << 18)),
-                    Tail.values()[random.nextInt(3)]),
+                        policy.name(),
+                        1 + random.nextInt(Integer.MAX_VALUE),
+                        random.nextLong(Long.MAX_VALUE),
+                        4096L * (1 + random.nextInt(1 << 18)),
+                        Tail.values()[random.nextInt(3)])
+                    .withExchange(exchange(random)),
                 1 + random.nextInt(100),
-                1 + random.nextInt(1000),
+                1000 + random.nextInt(1000),
+                1 + random.nextInt(3),
                 random.nextLong(Long.MAX_VALUE)));
       }
       ReadState state =
@@ -73,6 +75,14 @@ class ReadStateTest {
               segments);
       assertThat(ReadState.parse(state.toString())).isEqualTo(state);
     }
+  }
+
+  private static Exchange exchange(Random random) {
+    return switch (random.nextInt(3)) {
+      case 0 -> Exchange.NONE;
+      case 1 -> new Exchange(random.nextDouble(), 1 + random.nextInt(64));
+      default -> new Exchange(1, 1 + random.nextInt(64), Homes.values()[random.nextInt(3)]);
+    };
   }
 
   @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.gristway.pack.Packs.assertFails;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
@@ -195,6 +196,59 @@ class ResumeTest {
       run = resume(inputs, run.stateAt(1, step));
       assertSame(received(run), from(next, 1, step), name);
     }
+  }
+
+  /** The samples in chunks of their own, so that nodes have some each. */
+  private static final TestLayout CHUNKS = chunks(40, 15);
+
+  private static TestLayout chunks(int chunks, int samples) {
+    long[] lengths = new long[chunks * samples];
+    Arrays.setAll(lengths, i -> i * 7919L % 3000);
+    int[] firsts = new int[chunks];
+    Arrays.setAll(firsts, chunk -> chunk * samples);
+    return new TestLayout("chunks/1", lengths, firsts, new long[chunks]);
+  }
+
+  private static PlanInputs placed(int ranks, int nodes, Tail tail) {
+    PlanSettings settings =
+        settings("redirect", tail).withExchange(Exchange.of(1).withHomes(Homes.PLACED));
+    return PlanInputs.of(CHUNKS, SEED, new World(ranks, nodes, 0), settings);
+  }
+
+  @Test
+  void placed_chunks_are_delivered_once_in_changing_worlds() {
+    Random random = new Random(Seeds.of("placed_chunks_are_delivered_once_in_changing_worlds"));
+    int[][] worlds = {{4, 2}, {4, 4}, {3, 3}, {4, 2}, {6, 3}};
+    for (int trial = 0; trial < Thorough.count(10, 200); trial++) {
+      Tail tail = Tail.values()[random.nextInt(3)];
+      BitSet delivered = new BitSet();
+      PlanInputs inputs = placed(4, 2, tail);
+      ReadState state = begin(inputs).stateAt(0, 0);
+      for (int[] world : worlds) {
+        inputs = placed(world[0], world[1], tail);
+        Run run = resume(inputs, state);
+        if (run.firstEpoch() == 0) {
+          long stop = random.nextLong(run.firstStep(), 1 + (run.firstStep() + run.steps(0)) / 2);
+          deliver(run, stop, delivered);
+          state = run.stateAt(0, stop);
+          // In the world that it was stopped in, what comes next is what would have come.
+          List<Received> next = received(resume(inputs, state));
+          assertSame(next, from(received(run), 0, stop), "trial " + trial + ", " + state);
+        }
+      }
+      Run run = resume(inputs, state);
+      deliver(run, run.steps(0), delivered);
+      long left = CHUNKS.sampleCount() - delivered.cardinality();
+      assertThat(left).isLessThan(tail == Tail.DROP ? globalBatch(inputs) : 1);
+    }
+  }
+
+  @Test
+  void with_placed_chunks_other_nodes_are_another_world() {
+    ReadState state = begin(placed(4, 2, Tail.SHORT)).stateAt(0, 3);
+    assertThat(state.toString()).contains("ranks=4 nodes=2", "homes=placed");
+    assertThat(resume(placed(4, 2, Tail.SHORT), state).firstPlan().inputs().segment()).isZero();
+    assertThat(resume(placed(4, 4, Tail.SHORT), state).firstPlan().inputs().segment()).isOne();
   }
 
   @Test

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AskedAnyTest extends AskedSamples {
 
-  static final List<String> POLICIES = LoaderContract.POLICIES;
+  static final List<String> POLICIES = LoaderContract.NOT_CACHING;
 
   @ParameterizedTest
   @FieldSource("POLICIES")

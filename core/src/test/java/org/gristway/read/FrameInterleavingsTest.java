@@ -7,6 +7,7 @@ import static org.gristway.handover.Conversation.together;
 
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
 import org.gristway.handover.Conversation;
 import org.gristway.testing.Thorough;
@@ -67,24 +68,26 @@ class FrameInterleavingsTest {
 
   @Test
   void lanes_that_share_a_budget_never_go_beyond_it() {
-    try (FramePool pool = new FramePool(2, FRAME, 2 * FRAME)) {
+    MemoryBudget budget = new MemoryBudget(2 * FRAME);
+    try (FramePool pool = new FramePool(2, FRAME, budget)) {
       Lincheck.runConcurrentTest(
           Thorough.count(40, 1500),
           () -> {
-            together(() -> useTwice(pool, 0), () -> useTwice(pool, 1));
-            check(pool.residentBytes() == 0);
+            together(() -> useTwice(pool, budget, 0), () -> useTwice(pool, budget, 1));
+            check(budget.resident() == 0);
           });
     }
   }
 
-  private static void useTwice(FramePool pool, int frame) throws InterruptedException {
+  private static void useTwice(FramePool pool, MemoryBudget budget, int frame)
+      throws InterruptedException {
     for (int i = 0; i < 2; i++) {
       pool.claim(frame, PAGES);
-      check(pool.residentBytes() >= FRAME && pool.residentBytes() <= 2 * FRAME);
+      check(budget.resident() >= FRAME && budget.resident() <= 2 * FRAME);
       Thread loader = start(() -> pool.frame(frame).loaded(null));
       check(pool.frame(frame).await().pages().equals(PAGES));
       check(pool.release(frame) == FRAME);
-      check(pool.residentBytes() >= 0 && pool.residentBytes() <= FRAME);
+      check(budget.resident() >= 0 && budget.resident() <= FRAME);
       join(loader);
     }
   }
@@ -95,19 +98,22 @@ class FrameInterleavingsTest {
         Thorough.count(30, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
-          LoadQueue queue = new LoadQueue((extent, memory) -> reads.incrementAndGet(), 2, 1);
+          LoadQueue queue = new LoadQueue(2, 1, Threads.PLATFORM);
+          ChunkSource source = (_, _) -> reads.incrementAndGet();
           Frame one = new Frame();
           Frame other = new Frame();
-          together(() -> loadAndAwait(queue, 0, one), () -> loadAndAwait(queue, 1, other));
+          together(
+              () -> loadAndAwait(queue, source, 0, one),
+              () -> loadAndAwait(queue, source, 1, other));
           check(reads.get() == 2);
           queue.close();
         });
   }
 
-  private static void loadAndAwait(LoadQueue queue, int lane, Frame frame)
+  private static void loadAndAwait(LoadQueue queue, ChunkSource source, int lane, Frame frame)
       throws InterruptedException {
     frame.claim(PAGES, MemorySegment.NULL);
-    queue.submit(lane, new LoadQueue.Load(PAGES, MemorySegment.NULL, frame::loaded));
+    queue.submit(lane, new LoadQueue.Load(source, PAGES, MemorySegment.NULL, frame::loaded));
     frame.await();
   }
 
@@ -117,11 +123,12 @@ class FrameInterleavingsTest {
         Thorough.count(30, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
-          LoadQueue queue = new LoadQueue((extent, memory) -> reads.incrementAndGet(), 1, 1);
+          LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM);
+          ChunkSource source = (_, _) -> reads.incrementAndGet();
           together(
               () -> {
                 for (int i = 0; i < 2; i++) {
-                  queue.submit(0, new LoadQueue.Load(PAGES, MemorySegment.NULL, _ -> {}));
+                  queue.submit(0, new LoadQueue.Load(source, PAGES, MemorySegment.NULL, _ -> {}));
                 }
               },
               queue::close);

@@ -27,13 +27,14 @@ class FramePoolTest {
 
   @Test
   void frames_have_memory_of_their_own() {
-    try (FramePool pool = new FramePool(3, FRAME, 3 * FRAME)) {
+    MemoryBudget budget = new MemoryBudget(3 * FRAME);
+    try (FramePool pool = new FramePool(3, FRAME, budget)) {
       for (int i = 0; i < 3; i++) {
         MemorySegment memory = pool.claim(i, pages(FRAME - 100));
         assertThat(memory.byteSize()).isEqualTo(FRAME);
         assertThat(memory.address() % 4096).isZero();
         memory.fill((byte) i);
-        assertThat(pool.residentBytes()).isEqualTo((i + 1L) * FRAME);
+        assertThat(budget.resident()).isEqualTo((i + 1L) * FRAME);
       }
       for (int i = 0; i < 3; i++) {
         pool.frame(i).loaded(null);
@@ -46,14 +47,15 @@ class FramePoolTest {
 
   @Test
   void an_extent_larger_than_a_frame_counts_with_all_its_pages_while_it_is_resident() {
-    try (FramePool pool = new FramePool(2, FRAME, 5 * FRAME)) {
+    MemoryBudget budget = new MemoryBudget(5 * FRAME);
+    try (FramePool pool = new FramePool(2, FRAME, budget)) {
       MemorySegment large = pool.claim(0, pages(3 * FRAME + 1));
       assertThat(large.byteSize()).isEqualTo(3 * FRAME + 4096);
-      assertThat(pool.residentBytes()).isEqualTo(3 * FRAME + 4096);
+      assertThat(budget.resident()).isEqualTo(3 * FRAME + 4096);
       pool.claim(1, pages(1));
       pool.frame(0).loaded(null);
       assertThat(pool.release(0)).isEqualTo(3 * FRAME + 4096);
-      assertThat(pool.residentBytes()).isEqualTo(FRAME);
+      assertThat(budget.resident()).isEqualTo(FRAME);
       assertThatThrownBy(() -> large.get(ValueLayout.JAVA_BYTE, 0))
           .isInstanceOf(IllegalStateException.class);
       assertThat(pool.claim(0, pages(FRAME)).byteSize()).isEqualTo(FRAME);
@@ -62,7 +64,8 @@ class FramePoolTest {
 
   @Test
   void more_than_the_budget_is_a_bug() {
-    try (FramePool pool = new FramePool(2, FRAME, 2 * FRAME)) {
+    MemoryBudget budget = new MemoryBudget(2 * FRAME);
+    try (FramePool pool = new FramePool(2, FRAME, budget)) {
       pool.claim(0, pages(FRAME));
       assertThatThrownBy(() -> pool.claim(1, pages(FRAME + 1)))
           .isInstanceOf(IllegalStateException.class)

@@ -10,6 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.gristway.Failure;
+import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -27,7 +28,12 @@ class LoadQueueTest {
 
   /** Each read is known by its offset. */
   private LoadQueue.Load load(long offset) {
+    return load(this::read, offset);
+  }
+
+  private LoadQueue.Load load(ChunkSource source, long offset) {
     return new LoadQueue.Load(
+        source,
         new Extent(0, offset, 1),
         MemorySegment.NULL,
         failure -> {
@@ -57,7 +63,7 @@ class LoadQueueTest {
 
   @Test
   void lanes_take_turns_and_each_keeps_its_order() throws InterruptedException {
-    try (LoadQueue queue = new LoadQueue(this::read, 3, 1)) {
+    try (LoadQueue queue = new LoadQueue(3, 1, Threads.PLATFORM)) {
       queue.submit(0, load(0));
       inside.await();
       for (int lane = 0; lane < 3; lane++) {
@@ -73,7 +79,7 @@ class LoadQueueTest {
 
   @Test
   void as_many_reads_run_at_once_as_there_are_threads() throws InterruptedException {
-    try (LoadQueue queue = new LoadQueue(this::read, 1, 4)) {
+    try (LoadQueue queue = new LoadQueue(1, 4, Threads.PLATFORM)) {
       for (int i = 0; i < 9; i++) {
         queue.submit(0, load(i));
       }
@@ -91,19 +97,17 @@ class LoadQueueTest {
   void a_failed_read_is_told_and_the_next_one_goes_on() throws InterruptedException {
     Failure damaged = Failure.damaged("worn out");
     Error bug = new AssertionError();
-    try (LoadQueue queue =
-        new LoadQueue(
-            (extent, memory) -> {
-              if (extent.offset() == 1) {
-                throw damaged;
-              } else if (extent.offset() == 2) {
-                throw bug;
-              }
-            },
-            1,
-            1)) {
+    ChunkSource worn =
+        (extent, _) -> {
+          if (extent.offset() == 1) {
+            throw damaged;
+          } else if (extent.offset() == 2) {
+            throw bug;
+          }
+        };
+    try (LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM)) {
       for (int i = 0; i < 4; i++) {
-        queue.submit(0, load(i));
+        queue.submit(0, load(worn, i));
       }
       awaitArrivals(4);
     }
@@ -112,7 +116,7 @@ class LoadQueueTest {
 
   @Test
   void closing_waits_for_reads_under_way_and_forgets_the_others() throws InterruptedException {
-    LoadQueue queue = new LoadQueue(this::read, 1, 1);
+    LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM);
     queue.submit(0, load(0));
     queue.submit(0, load(1));
     inside.await();

@@ -3,12 +3,16 @@ package org.gristway.read;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.gristway.pack.Packs.assertFails;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import org.gristway.Failure.Kind;
+import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Tail;
-import org.gristway.plan.policy.ChunkShufflePolicy;
-import org.gristway.plan.policy.RedirectPolicy;
+import org.gristway.plan.policy.ClairvoyantNextUsePolicy;
+import org.gristway.plan.policy.ClairvoyantPolicy;
+import org.gristway.plan.policy.LocalityPolicy;
+import org.gristway.plan.policy.Policies;
 import org.gristway.plan.policy.RedirectPositionPolicy;
 import org.gristway.plan.policy.SampleOrderPolicy;
 import org.gristway.plan.policy.UnboundedPolicy;
@@ -19,13 +23,16 @@ final class LoaderContract {
   /** What a page-aligned read adds to an extent at the most. */
   private static final long PADDING = 8190;
 
-  static final List<String> POLICIES =
-      List.of(
-          SampleOrderPolicy.NAME,
-          ChunkShufflePolicy.NAME,
-          RedirectPolicy.NAME,
-          RedirectPositionPolicy.NAME,
-          UnboundedPolicy.NAME);
+  static final List<String> POLICIES = Policies.names();
+
+  /** Those that keep samples from epoch to epoch. */
+  static final List<String> CACHING = names(true);
+
+  /** Those that do not. */
+  static final List<String> NOT_CACHING = names(false);
+
+  /** Nothing is found there: what is kept has no name. */
+  private static final Path DISK = Path.of(System.getProperty("java.io.tmpdir"));
 
   private final Originals originals;
   private final LoaderOptions options;
@@ -35,6 +42,13 @@ final class LoaderContract {
     this.originals = originals;
     this.options = options;
     this.received = new Received(originals);
+  }
+
+  private static List<String> names(boolean caching) {
+    return Policies.all().stream()
+        .filter(policy -> policy.caches() == caching)
+        .map(ReadPolicy::name)
+        .toList();
   }
 
   /** Small extents, few frames and odd batches, so that little data shows much. */
@@ -49,10 +63,23 @@ final class LoaderContract {
         .withMemory(memory)
         .withBatchSize(1 + random.nextInt(40))
         .withSeed(random.nextLong())
-        .withThreads(1 + random.nextInt(16));
+        .withThreads(1 + random.nextInt(16))
+        .withCache(anyCache(random, policy, memory));
   }
 
-  /** Reads some epochs, the ranks one after the other, and checks all that must hold. */
+  private static Cache anyCache(Random random, String policy, long memory) {
+    long disk = random.nextInt(3) * memory / 2;
+    if (CACHING.contains(policy)) {
+      return new Cache(0, disk, DISK);
+    }
+    boolean keepsExtents = Policies.named(policy).exchanges() && random.nextBoolean();
+    return keepsExtents ? new Cache(random.nextInt(3) * memory, disk, DISK) : Cache.NONE;
+  }
+
+  /**
+   * Reads some epochs and checks all that must hold. Ranks are read one after the other, since none
+   * waits for another; unless they mix what they read.
+   */
   static void assertKept(Originals originals, LoaderOptions options, int epochs) {
     LoaderContract contract = new LoaderContract(originals, options.withEpochs(epochs));
     try {
@@ -65,7 +92,11 @@ final class LoaderContract {
   private void assertKept(int epochs) {
     try (Loader loader = Loader.open(originals.path(), options)) {
       for (int epoch = 0; epoch < epochs; epoch++) {
-        received.addEpoch(loader);
+        if (options.exchange().share() > 0) {
+          received.addSteps(loader, loader.steps(epoch));
+        } else {
+          received.addEpoch(loader);
+        }
       }
       for (int rank = 0; rank < options.ranks(); rank++) {
         int each = rank;
@@ -76,8 +107,10 @@ final class LoaderContract {
         assertKept(loader, received.ofEpoch(epoch), loader.report(epoch));
       }
       if (!options.policy().equals(UnboundedPolicy.NAME)) {
-        assertThat(loader.memoryBytes()).isLessThanOrEqualTo(options.memory());
-        assertThat(loader.counter(ReadCounter.RESIDENT_BYTES)).isZero();
+        long cache = options.cache().memory();
+        assertThat(loader.memoryBytes()).isLessThanOrEqualTo(options.memory() + cache);
+        assertThat(loader.counter(ReadCounter.RESIDENT_BYTES))
+            .isBetween(0L, CACHING.contains(options.policy()) ? options.memory() : cache);
       }
     }
   }
@@ -111,6 +144,17 @@ final class LoaderContract {
     switch (options.policy()) {
       case SampleOrderPolicy.NAME, RedirectPositionPolicy.NAME ->
           assertThat(own).isBetween(report.bytes(), report.bytes() + PADDING * report.samples());
+      case ClairvoyantPolicy.NAME, ClairvoyantNextUsePolicy.NAME, LocalityPolicy.NAME -> {
+        assertThat(own + report.fetchedBytes())
+            .isBetween(report.bytes(), report.bytes() + PADDING * report.samples());
+        assertThat(report.fetched() + report.storageReads())
+            .isBetween(report.samples(), report.samples() + epoch.repeats());
+        if (report.epoch() == 0) {
+          assertThat(report.fetched() + report.fallBacks()).isZero();
+        } else if (options.ranks() == 1) {
+          assertThat(report.fallBacks()).as("its own are there").isZero();
+        }
+      }
       case UnboundedPolicy.NAME -> {
         long once = report.epoch() == 0 && epoch.batches(0) > 0 ? 1 : 0;
         assertThat(own)
@@ -119,10 +163,12 @@ final class LoaderContract {
       }
       default -> {
         long pieces = extents + options.ranks() - 1; // those that straddle ranks are cut there
-        assertThat(own)
+        assertThat(own + report.fetchedBytes())
             .as("invariant 4")
             .isBetween(report.bytes(), originals.bytes() + PADDING * pieces);
-        assertThat(report.storageReads()).isLessThanOrEqualTo(pieces + epoch.repeats());
+        assertThat(report.storageReads() + report.fetched())
+            .isLessThanOrEqualTo(pieces + epoch.repeats());
+        assertThat(report.fallBacks()).isZero();
       }
     }
   }

@@ -70,6 +70,10 @@ final class Originals {
     return samples.get((int) sample).bytes.length;
   }
 
+  byte[] data(long sample) {
+    return samples.get((int) sample).bytes;
+  }
+
   Extent location(long sample) {
     return samples.get((int) sample).location;
   }

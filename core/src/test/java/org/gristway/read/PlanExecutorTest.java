@@ -66,8 +66,9 @@ class PlanExecutorTest {
               1,
               2,
               FolderChunkStore.direct(dataset.path(), dataset.snapshot()),
+              Threads.PLATFORM,
               line -> {})) {
-        PlanExecutor executor = engine.executor(0, run.lane(0));
+        PlanExecutor executor = engine.executor(0, run.lane(0), Post.NONE, PeerCaches.NONE);
         AreaQueue queue = engine.areas(0).queue();
         for (int area = executor.build(1); area != AreaQueue.NONE; area = executor.build(1)) {
           check.area(engine.areas(0).memory(area));

@@ -13,7 +13,6 @@ import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.PlannedOrder;
 import org.gristway.plan.SampleLayout;
-import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 
 /** What came out of a loader. Each place is held against the dataset when it is received. */
@@ -189,7 +188,7 @@ final class Received {
     return PlanInputs.of(
         SampleLayout.of(dataset.snapshot()),
         options.seed(),
-        World.of(options.ranks()),
+        options.world(),
         options.planSettings());
   }
 }

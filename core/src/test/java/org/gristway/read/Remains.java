@@ -83,6 +83,15 @@ record Remains(List<String> threads, List<String> memoryFiles, List<String> mapp
     }
   }
 
+  /** The files of a folder that this process has open, each as it can be opened once more. */
+  static List<Path> descriptors(Path folder) {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.filter(each -> target(each).startsWith(folder + "/")).toList();
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
+  }
+
   private static List<String> lines(String file) {
     try {
       return Files.readAllLines(Path.of(file));

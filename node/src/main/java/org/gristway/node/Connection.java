@@ -147,7 +147,8 @@ final class Connection implements RankFeed.Client, AutoCloseable {
         .putLong(snapshot.version());
   }
 
-  private RankFeed feed(int rank) {
+  private RankFeed feed(int rank) throws InterruptedException {
+    feeds().job().refuseLost();
     RankFeed known = attached;
     if (known == null) {
       known = feeds().attach(rank, this, batches);
@@ -254,7 +255,7 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     return reply;
   }
 
-  private Message state(Message request) {
+  private Message state(Message request) throws InterruptedException {
     int rank = request.getInt();
     return Message.of(Message.TEXT)
         .putRest(feed(rank).stateAt(request.getLong(), request.getLong()));

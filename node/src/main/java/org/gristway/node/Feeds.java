@@ -1,15 +1,17 @@
 package org.gristway.node;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.SampleSet;
+import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
 
 /**
@@ -22,7 +24,9 @@ final class Feeds implements AutoCloseable {
   private final Dataset dataset;
   private final Consumer<String> notices;
   private final AskedIndices asked;
-  private final TreeMap<Integer, RankFeed> ranks = new TreeMap<>();
+  private final Job job;
+  // Looked at without a lock by those who read: whoever closes them holds it.
+  private final Map<Integer, RankFeed> ranks = new ConcurrentSkipListMap<>();
   private final List<Runnable> kept = new ArrayList<>();
   private final EnumMap<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and gone
   private boolean closed;
@@ -38,6 +42,7 @@ final class Feeds implements AutoCloseable {
     SampleSet named;
     try {
       named = settings.samples(dataset.size());
+      this.job = new Job(settings, dataset.snapshot(), notices);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -58,18 +63,38 @@ final class Feeds implements AutoCloseable {
     return asked;
   }
 
-  /** The batches of a rank, for one more client; reading begins with the first. */
-  synchronized RankFeed attach(int rank, RankFeed.Client client, int batches) {
+  /** The other nodes of the job. */
+  Job job() {
+    return job;
+  }
+
+  /**
+   * The batches of a rank, for one more client; reading begins with the first, once all nodes of
+   * the job are there.
+   */
+  RankFeed attach(int rank, RankFeed.Client client, int batches) throws InterruptedException {
+    return attach(rank, client, batches, job.office(client));
+  }
+
+  private synchronized RankFeed attach(
+      int rank, RankFeed.Client client, int batches, PostOffice office) {
     if (closed) {
       throw Failure.environment("the node ends");
     }
     RankFeed known = ranks.get(rank);
     if (known == null) {
-      known = new RankFeed(rank, settings, dataset.snapshot().version(), notices);
+      known =
+          new RankFeed(rank, settings, dataset.snapshot().version(), office, this::fetch, notices);
       ranks.put(rank, known);
     }
     known.attach(client, batches);
     return known;
+  }
+
+  /** Copies what another rank of this node keeps; what is on other nodes is read from the store. */
+  private boolean fetch(int rank, long sample, int tier, MemorySegment target) {
+    RankFeed feed = ranks.get(rank);
+    return feed != null && feed.copyKept(sample, tier, target);
   }
 
   /** Tells that a client is gone. What a rank has read ahead goes with its last one. */
@@ -83,6 +108,7 @@ final class Feeds implements AutoCloseable {
               (counter, value) -> counted.merge(counter, counter.isLevel() ? 0 : value, Long::sum));
     }
     feed.close();
+    job.leave(feed.rank());
   }
 
   /** What all ranks together have counted. */
@@ -105,6 +131,7 @@ final class Feeds implements AutoCloseable {
   public synchronized void close() {
     closed = true;
     ranks.values().forEach(RankFeed::close);
+    job.close(); // when no rank pushes or waits any more
     kept.forEach(Runnable::run);
     dataset.close();
   }

@@ -167,7 +167,6 @@ public final class Node implements AutoCloseable {
   }
 
   private void leave(Connection client) {
-    client.close();
     Feeds unused = null;
     synchronized (this) {
       clients.remove(client);
@@ -175,15 +174,25 @@ public final class Node implements AutoCloseable {
         unused = feeds;
         feeds = null;
       }
-      if (clients.isEmpty() && !isNamed) {
-        ended.countDown();
-      }
     }
+    boolean isAwaited = unused != null && unused.job().isShared();
+    if (!isAwaited) {
+      // Before anything that may wait for storage: nobody is left for whom a node would stay.
+      endIfUnused();
+    }
+    client.close();
     if (unused != null) {
       unused.close();
     }
+    endIfUnused(); // others of the job have been told by now
     synchronized (this) {
       notifyAll(); // its memory is free now, for whoever wants something else
+    }
+  }
+
+  private synchronized void endIfUnused() {
+    if (clients.isEmpty() && !isNamed) {
+      ended.countDown();
     }
   }
 
@@ -220,8 +229,8 @@ public final class Node implements AutoCloseable {
   public void close() {
     ended.countDown();
     try {
+      Files.deleteIfExists(socket); // first, or it may be that of the node after this one
       server.close();
-      Files.deleteIfExists(socket);
     } catch (IOException ignored) {
       // The next node that wants the name removes what is left.
     }

@@ -1,5 +1,6 @@
 package org.gristway.node;
 
+import java.security.SecureRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.gristway.handover.Batch;
 
@@ -44,7 +45,8 @@ record Piece(Memory memory, int first, int count) {
     }
   }
 
-  private static final AtomicLong SERIALS = new AtomicLong();
+  /** From anywhere: a node that is started again must not come to those of the one before. */
+  private static final AtomicLong SERIALS = new AtomicLong(new SecureRandom().nextLong() >>> 2);
 
   /** A number that tells a memory file from all others that this node has or had. */
   static long nextSerial() {

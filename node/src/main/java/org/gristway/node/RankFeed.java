@@ -1,5 +1,6 @@
 package org.gristway.node;
 
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -18,7 +19,10 @@ import org.gristway.plan.SampleSet;
 import org.gristway.read.Beginning;
 import org.gristway.read.Loader;
 import org.gristway.read.LoaderOptions;
+import org.gristway.read.PeerCaches;
+import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
+import org.gristway.read.Threads;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -66,6 +70,8 @@ final class RankFeed implements AutoCloseable {
   private final int version;
   private final long firstEpoch;
   private final long firstStep;
+  private final PostOffice office;
+  private final PeerCaches caches;
   private final Consumer<String> notices;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -75,7 +81,7 @@ final class RankFeed implements AutoCloseable {
   private final Map<Client, Integer> wants = new HashMap<>(); // at once, by who
   private final Map<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and retired
 
-  private Loader loader;
+  private volatile Loader loader;
   private int unit; // steps of a batch
   private int descriptor;
   private long serial;
@@ -88,9 +94,19 @@ final class RankFeed implements AutoCloseable {
 
   /**
    * @param version of the dataset, which may have newer ones by now
+   * @param office by which it pushes samples to other ranks, where the settings say so
+   * @param caches of the other ranks, by their number
    */
-  RankFeed(int rank, Settings settings, int version, Consumer<String> notices) {
+  RankFeed(
+      int rank,
+      Settings settings,
+      int version,
+      PostOffice office,
+      PeerCaches caches,
+      Consumer<String> notices) {
     this.rank = rank;
+    this.office = office;
+    this.caches = caches;
     this.settings = settings;
     this.version = version;
     this.notices = notices;
@@ -118,7 +134,7 @@ final class RankFeed implements AutoCloseable {
       throw refused;
     }
     Beginning beginning = new Beginning(settings.state(), place, samples, steps);
-    return Loader.open(dataset, options, beginning, notices);
+    return Loader.open(dataset, options, beginning, office, caches, Threads.PLATFORM, notices);
   }
 
   private void begin() {
@@ -180,6 +196,11 @@ final class RankFeed implements AutoCloseable {
   /** Steps of the rank in an epoch. */
   long steps(long ofEpoch) {
     return loader.steps(ofEpoch);
+  }
+
+  /** Copies a sample that the rank keeps for others; false if it does not. */
+  boolean copyKept(long sample, int tier, MemorySegment target) {
+    return loader.copyKept(sample, tier, target);
   }
 
   String stateAt(long ofEpoch, long step) {
@@ -333,8 +354,13 @@ final class RankFeed implements AutoCloseable {
   /** True if all before it is built to no end, as reading everything again would take longer. */
   private boolean isWorthSkipping(long ofEpoch, long start, int atOnce, int workers) {
     boolean isAhead = ofEpoch > epoch || (ofEpoch == epoch && start > frontier);
+    // Ranks that push to each other may have begun the next epoch: that cannot be begun again.
+    boolean isNearlyOver =
+        settings.exchange().share() > 0
+            && ofEpoch == epoch + 1
+            && steps(epoch) - frontier <= areas() + WORTH_SKIPPING;
     return unit == atOnce
-        && loader.staysResident()
+        && (loader.staysResident() || isNearlyOver)
         && isAhead
         && ofEpoch - epoch <= EPOCHS_WORTH_SKIPPING
         && !closed

@@ -1,16 +1,28 @@
 package org.gristway.node;
 
 import java.math.BigDecimal;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.gristway.Failure;
+import org.gristway.peer.MeetingPoint;
+import org.gristway.plan.Exchange;
+import org.gristway.plan.Homes;
 import org.gristway.plan.ReadState;
 import org.gristway.plan.SampleSet;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
+import org.gristway.plan.policy.Policies;
+import org.gristway.read.Cache;
 import org.gristway.read.LoaderOptions;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -35,6 +47,10 @@ final class Settings {
   private static final int THREADS = LoaderOptions.DEFAULT_THREADS;
 
   private static final int FEWEST_THREADS = 4;
+
+  /** Settings that differ between the nodes of a job. */
+  private static final Set<String> OWN =
+      Set.of("path", "node", "listen", "meet", "cache", "cache-folder");
 
   private final Map<String, String> values = new LinkedHashMap<>();
   private final String state;
@@ -127,6 +143,11 @@ final class Settings {
       throw Failure.wrongCall(
           "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
     }
+    if (exchange().homes() == Homes.PLACED && here > 1) {
+      throw Failure.wrongCall(
+          "a dataset that is placed on nodes is read by one rank on each, and there are %d on this",
+          here);
+    }
     return new LoaderOptions(
         text("policy"),
         memory(snapshot) / here,
@@ -137,7 +158,92 @@ final class Settings {
         tail(),
         Long.MAX_VALUE,
         Boolean.parseBoolean(text("strict")),
-        Math.max(FEWEST_THREADS, THREADS / here));
+        Math.max(FEWEST_THREADS, THREADS / here),
+        exchange(),
+        cache(here));
+  }
+
+  /** What a rank may keep what it has read in, of what the machine may. */
+  private Cache cache(int here) {
+    String folder = text("cache-folder");
+    return new Cache(
+        number("cache") / here,
+        number("cache-disk") / here,
+        folder.isEmpty() ? null : Path.of(folder));
+  }
+
+  /** How the ranks of the job mix what they read. */
+  Exchange exchange() {
+    try {
+      double share = Double.parseDouble(text("exchange"));
+      return new Exchange(share, small("window")).withHomes(homes());
+    } catch (NumberFormatException odd) {
+      throw Failure.wrongCall("'%s' is no share", text("exchange"));
+    }
+  }
+
+  private Homes homes() {
+    try {
+      return Homes.valueOf(text("homes").toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException unknown) {
+      throw Failure.wrongCall(
+          "extents have no homes '%s': they are afresh, hashed or placed", text("homes"));
+    }
+  }
+
+  /** The ranks of the job by its nodes, and which of these this is. */
+  World nodes() {
+    return new World(ranks(), small("nodes"), (int) number("node"));
+  }
+
+  /** Where the nodes of the job meet; null if they have nothing to do with each other. */
+  @Nullable MeetingPoint meetingPoint() {
+    String point = text("meet");
+    return point.isEmpty() ? null : MeetingPoint.parse(point);
+  }
+
+  /** What the nodes of the job call it. */
+  String job() {
+    return text("job");
+  }
+
+  /** The address at which this node listens for the others. */
+  InetAddress listensAt() {
+    try {
+      return InetAddress.getByName(text("listen"));
+    } catch (UnknownHostException unknown) {
+      throw Failure.wrongCall("there is no address '%s' to listen at", text("listen"));
+    }
+  }
+
+  /**
+   * What all nodes of the job must be about to do, in lines of {@code name=value}: whatever the
+   * order depends on.
+   */
+  String intent(Snapshot snapshot) {
+    StringBuilder lines = new StringBuilder();
+    lines.append("dataset=").append(snapshot.datasetId()).append('\n');
+    lines.append("dataset-version=").append(snapshot.version()).append('\n');
+    lines.append("samples=").append(snapshot.sampleCount()).append('\n');
+    values.forEach(
+        (name, value) -> {
+          if (!OWN.contains(name)) {
+            lines.append(name).append('=').append(value).append('\n');
+          }
+        });
+    lines.append("plan-version=").append(Policies.named(text("policy")).planVersion()).append('\n');
+    lines.append("state=").append(digest(state.getBytes(StandardCharsets.UTF_8))).append('\n');
+    lines.append("indices=").append(digest(set)).append('\n');
+    return lines.toString();
+  }
+
+  private static String digest(byte[] bytes) {
+    try {
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);
+      return HexFormat.of().formatHex(digest, 0, 8);
+    } catch (NoSuchAlgorithmException missing) {
+      throw new IllegalStateException(missing); // every JDK has it
+    }
   }
 
   private Tail tail() {

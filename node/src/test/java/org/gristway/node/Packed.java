@@ -19,7 +19,7 @@ import org.gristway.pack.Packer;
 import org.gristway.read.Loader;
 
 /** A small dataset, how a client asks for it, and what it must get. */
-final class Packed {
+public final class Packed {
 
   static final int SAMPLES = 203;
 
@@ -32,7 +32,7 @@ final class Packed {
   }
 
   /** Packs files of up to 2,000 bytes. */
-  static Packed in(Path folder) {
+  public static Packed in(Path folder) {
     Path files = folder.resolve("files");
     Path path = folder.resolve("data.gw");
     Random random = new Random(7);
@@ -51,7 +51,7 @@ final class Packed {
     return new Packed(path);
   }
 
-  Path path() {
+  public Path path() {
     return path;
   }
 
@@ -70,7 +70,18 @@ final class Packed {
             "tail=short",
             "strict=false",
             "ranks=1",
-            "ranks-here=1")) {
+            "ranks-here=1",
+            "nodes=1",
+            "node=0",
+            "exchange=0",
+            "window=2",
+            "meet=",
+            "listen=127.0.0.1",
+            "job=test",
+            "homes=afresh",
+            "cache=0",
+            "cache-disk=0",
+            "cache-folder=")) {
       String name = line.substring(0, line.indexOf('=') + 1);
       lines.add(Stream.of(changes).filter(each -> each.startsWith(name)).findFirst().orElse(line));
     }

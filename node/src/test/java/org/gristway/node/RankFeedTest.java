@@ -18,6 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import org.gristway.Failure;
 import org.gristway.Failure.Kind;
+import org.gristway.read.PeerCaches;
+import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
 import org.gristway.testing.Seeds;
 import org.gristway.testing.Thorough;
@@ -58,7 +60,7 @@ class RankFeedTest {
   }
 
   private static RankFeed open(Settings of) {
-    return new RankFeed(0, of, 1, line -> {});
+    return new RankFeed(0, of, 1, PostOffice.alone(1, 2), PeerCaches.NONE, line -> {});
   }
 
   private static RankFeed open() {
@@ -484,7 +486,9 @@ class RankFeedTest {
     damaged.damage();
     List<String> notices = Collections.synchronizedList(new ArrayList<>());
     int differ = 0;
-    try (RankFeed feed = new RankFeed(0, damaged.settings(), 1, notices::add)) {
+    try (RankFeed feed =
+        new RankFeed(
+            0, damaged.settings(), 1, PostOffice.alone(1, 2), PeerCaches.NONE, notices::add)) {
       for (long step = 0; step <= LAST; step++) {
         List<Long> given = take(feed, "client", 0, step, 1);
         List<Long> due = sound.getFirst().get((int) step);

@@ -26,6 +26,7 @@ final class BaselineRun {
   private final CostModel cost;
   private final CostModel.Shared storage; // by all nodes
   private final double secondsPerByteKept;
+  private final double secondsPerByteOneByOne;
   private final NodeSample sample;
   private final Machines machines;
   private final Training training;
@@ -49,9 +50,10 @@ final class BaselineRun {
     this.baseline = baseline;
     this.cost = scenario.cost();
     this.storage = cost.storage().by(scenario.nodes());
-    this.secondsPerByteKept =
-        cost.secondsPerByteKept(
-            Math.round(scenario.dataset().mean()), scenario.nodes(), scenario.ranksPerNode());
+    long mean = Math.round(scenario.dataset().mean());
+    int perNode = scenario.ranksPerNode();
+    this.secondsPerByteKept = cost.secondsPerByteKept(mean, scenario.nodes(), perNode);
+    this.secondsPerByteOneByOne = cost.secondsPerByteOneByOne(mean, scenario.nodes(), perNode);
     this.sample = new NodeSample(scenario);
     this.machines = new Machines(scenario, sample);
     this.training = new Training(scenario, sample, tried.ahead());
@@ -98,23 +100,22 @@ final class BaselineRun {
 
   private long residentBytes() {
     boolean keeps = baseline.before != Baseline.Before.NOTHING || baseline.needsAll;
-    return keeps ? (long) (cachedPart * datasetBytes / scenario.nodes()) : 0;
+    long all = keeps ? (long) (cachedPart * datasetBytes / scenario.nodes()) : 0;
+    boolean fillsOnTheWay = baseline.then == Baseline.Then.FROM_STORE_ONCE;
+    return fillsOnTheWay ? Math.min(all, machines.storageBytes()[sample.nodes()[0]]) : all;
   }
 
-  /** Fills the memories, by as many threads as reads go on at once. */
+  /** Fills the memories, by as many threads as reads go on at once, or by one of them. */
   private void preload() {
     if (baseline.before == Baseline.Before.NOTHING) {
       return;
     }
     double bytes = cachedPart * datasetBytes / scenario.ranks();
-    double seconds = bytes * secondsPerByteKept;
-    if (baseline.before == Baseline.Before.FILL_MEMORY_ONE_BY_ONE) {
-      seconds *= cost.storage().depth();
-    }
+    boolean oneByOne = baseline.before == Baseline.Before.FILL_MEMORY_ONE_BY_ONE;
     for (int rank = 0; rank < scenario.ranks(); rank++) {
       machines.countRead(rank, (long) bytes);
     }
-    begun = seconds;
+    begun = bytes * (oneByOne ? secondsPerByteOneByOne : secondsPerByteKept);
   }
 
   /**
@@ -145,7 +146,7 @@ final class BaselineRun {
         case REST_ON_DEMAND -> {
           if (!isCached(sample)) {
             machines.countRead(rank, length);
-            demanded += storage.alone(length);
+            demanded += onDemand(length);
             demanded += length / cost.work().preparationRate();
           }
         }
@@ -158,6 +159,12 @@ final class BaselineRun {
     return new RankClock.Built(prepared[index], bytes);
   }
 
+  /** What a read takes that each rank waits for, and has no other: all ranks read like that. */
+  private double onDemand(long length) {
+    int perNode = scenario.ranksPerNode();
+    return Math.max(storage.alone(length), perNode * length / storage.rate(length, perNode));
+  }
+
   /** Preparing goes on beside all else, unless it has been counted with the fetching. */
   private double prepare(long epoch, long bytes) {
     boolean counted =
@@ -168,6 +175,7 @@ final class BaselineRun {
   }
 
   private boolean isCached(long sample) {
-    return new Draws(Draws.key(scenario.seed(), sample)).below(PARTS) < cachedPart * PARTS;
+    // A key of its own: the first number of this sample's decides how large it is.
+    return new Draws(Draws.key(scenario.seed(), sample, 1)).below(PARTS) < cachedPart * PARTS;
   }
 }

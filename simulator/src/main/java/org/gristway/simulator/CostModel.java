@@ -11,6 +11,7 @@ import org.gristway.chunk.Extent;
  * @param memoryRate at which a rank copies samples out of memory
  * @param sampleSeconds that a rank takes for each sample that it delivers, beside its bytes
  * @param diskRate at which a node reads and writes its own disk
+ * @param processors of a node, which its ranks read and deliver with
  * @param work that a rank does with a batch
  */
 public record CostModel(
@@ -19,12 +20,14 @@ public record CostModel(
     double memoryRate,
     double sampleSeconds,
     double diskRate,
+    double processors,
     Work work) {
 
   public CostModel {
     positive("memory-rate", memoryRate);
     notNegative("sample-seconds", sampleSeconds);
     positive("disk-rate", diskRate);
+    positive("processors", processors);
   }
 
   /**
@@ -34,6 +37,8 @@ public record CostModel(
    * @param rate of a node, whatever it asks for
    * @param requests a second, of a node
    * @param bySize the rate of a node, by the bytes of a request
+   * @param byDepth what part of that rate there is with so many requests under way
+   * @param perProcessor the rate that one processor has work enough with, by the bytes of a request
    * @param stream the rate of one request at a time, by the number of nodes that read
    * @param total the rate of all nodes together, by the number of nodes that read
    * @param totalRequests a second, of all nodes together
@@ -45,6 +50,8 @@ public record CostModel(
       double rate,
       double requests,
       Curve bySize,
+      Curve byDepth,
+      Curve perProcessor,
       Curve stream,
       Curve total,
       double totalRequests,
@@ -151,6 +158,12 @@ public record CostModel(
   double secondsPerByteKept(long sampleBytes, int nodes, int ranksPerNode) {
     double rate = storage.by(nodes).rate(sampleBytes, storage.depth());
     return ranksPerNode / rate + 1 / work.preparationRate();
+  }
+
+  /** The same where one of those threads does it all. */
+  double secondsPerByteOneByOne(long sampleBytes, int nodes, int ranksPerNode) {
+    double rate = storage.by(nodes).rate(sampleBytes, ranksPerNode);
+    return ranksPerNode / rate + storage.depth() / work.preparationRate();
   }
 
   private static void positive(String name, double value) {

@@ -7,7 +7,8 @@ import java.util.stream.Collectors;
 import org.gristway.Failure;
 
 /**
- * A function by some of its points: straight lines between them, and level beyond. Immutable.
+ * A function by some of its points: straight lines between them, and level beyond, or up to a point
+ * that is infinite or behind one. Immutable.
  *
  * @param points at least one; values are positive
  */
@@ -35,11 +36,23 @@ public record Curve(NavigableMap<Double, Double> points) {
       return (below == null ? points.firstEntry() : points.lastEntry()).getValue();
     }
     double span = above.getKey() - below.getKey();
-    if (span == 0) {
-      return below.getValue(); // which may be infinite
+    if (span == 0 || below.getValue().isInfinite() || above.getValue().isInfinite()) {
+      return below.getValue(); // there is no way from or to what is unlimited
     }
     double part = (x - below.getKey()) / span;
     return below.getValue() + part * (above.getValue() - below.getValue());
+  }
+
+  /**
+   * The same at whole numbers, for people to read.
+   *
+   * @param parts of 1 that values are rounded to
+   */
+  public Curve rounded(int parts) {
+    NavigableMap<Double, Double> whole = new TreeMap<>();
+    points.forEach(
+        (x, value) -> whole.put(Math.rint(x), Math.max(1, Math.rint(value * parts)) / parts));
+    return new Curve(whole);
   }
 
   /** As {@link Values} reads it. */

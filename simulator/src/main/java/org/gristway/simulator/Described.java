@@ -27,13 +27,15 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
 
   private static final long CHUNK_BYTES = 64 << 20;
   private static final double SMALLEST_SHARE = 0.01;
+  private static final double MOST_MEAN = 1e12;
 
   public Described {
     if (samples < 1 || samples > Integer.MAX_VALUE) {
       throw Failure.wrongCall("a dataset must have 1 to 2^31 - 1 samples, not %d", samples);
     }
-    if (!(mean >= 1) || !(deviation >= 0)) {
-      throw Failure.wrongCall("samples need a mean of 1 byte or more, and no negative deviation");
+    if (!(mean >= 1 && mean <= MOST_MEAN) || !(deviation >= 0 && deviation <= MOST_MEAN)) {
+      throw Failure.wrongCall(
+          "sample-bytes: the mean must be from 1 byte to 1 TB, and the deviation from 0 to as much");
     }
     if (classes < 1) {
       throw Failure.wrongCall("there must be 1 class or more, not %d", classes);

@@ -1,11 +1,14 @@
 package org.gristway.simulator;
 
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.gristway.simulator.CostModel.Network;
 
 /**
- * The machines of a run, as far as their ranks get in each other's way: the store, the network and
- * the disks of the nodes, each a pipe. For one thread.
+ * The machines of a run, as far as their ranks get in each other's way: the store, the network, the
+ * disks and the processors of the nodes, each a pipe. For one thread.
  */
 final class Machines {
 
@@ -16,13 +19,15 @@ final class Machines {
   private final int ranksPerNode;
   private final double scale; // nodes that each stands for
   private final Pipe[] readers; // by rank: its part of what a node may read
+  private final List<ArrayDeque<Double>> underWay = new ArrayList<>(); // by rank: when reads end
   private final Pipe[] disks; // by node
+  private final Pipe[] processors; // by node: all of them together
   private final Pipe[] out; // by node
   private final Pipe[] in; // by node
   private final Pipe bisection = new Pipe();
   private final boolean[] reads; // by node: in the step at hand
   private CostModel.Shared storage; // by the nodes that read in the step at hand
-  private double since; // when the first rank could begin with the step at hand
+  private double since; // when the first rank could begin with what is at hand
 
   private final long[] storageBytes; // by node: read from the store
   private final long[] networkBytes; // by node: received from others
@@ -33,7 +38,11 @@ final class Machines {
     this.ranksPerNode = scenario.ranksPerNode();
     this.scale = sample.scale();
     this.readers = pipes(nodes * ranksPerNode);
+    for (int rank = 0; rank < readers.length; rank++) {
+      underWay.add(new ArrayDeque<>());
+    }
     this.disks = pipes(nodes);
+    this.processors = pipes(nodes);
     this.out = pipes(nodes);
     this.in = pipes(nodes);
     this.reads = new boolean[nodes];
@@ -54,7 +63,7 @@ final class Machines {
    * @param first when the first rank could begin with it
    */
   void beginStep(double first) {
-    since = first;
+    beginPart(first);
     int count = 0;
     for (boolean each : reads) {
       count += each ? 1 : 0;
@@ -66,6 +75,15 @@ final class Machines {
   }
 
   /**
+   * Begins a part of a step, with which all ranks are done before one begins with the next.
+   *
+   * @param first when the first rank could begin with it
+   */
+  void beginPart(double first) {
+    since = first;
+  }
+
+  /**
    * When a rank has read so many bytes from the store.
    *
    * @param atOnce reads that the rank keeps going, or {@link #NOW}
@@ -74,10 +92,34 @@ final class Machines {
     countRead(rank, bytes);
     reads[rank / ranksPerNode] = true;
     double rate = storage.rate(bytes, Math.max(1, atOnce) * ranksPerNode);
-    double own = ranksPerNode * bytes / rate;
+    double own = ranksPerNode * bytes / rate / cost.storage().byDepth().at(depth(now, rank));
     double first = now + storage.alone(bytes);
     double inTurn = readers[rank].pass(now, own);
-    return atOnce == NOW ? first : Math.max(first, inTurn);
+    double worked = work(now, rank, bytes / cost.storage().perProcessor().at(bytes));
+    double done =
+        Math.max(worked, atOnce == NOW ? Math.max(first, now + own) : Math.max(first, inTurn));
+    underWay.get(rank).add(done);
+    return done;
+  }
+
+  /** How many reads a node has under way if one of its ranks begins another, as all of them do. */
+  private int depth(double now, int rank) {
+    ArrayDeque<Double> ends = underWay.get(rank);
+    while (!ends.isEmpty() && ends.peek() <= now) {
+      ends.remove();
+    }
+    return Math.min(cost.storage().depth(), ranksPerNode * (1 + ends.size()));
+  }
+
+  /**
+   * When a rank has done what takes one processor some time: later than that, if the processors of
+   * its node have more to do than there are of them.
+   */
+  double work(double now, int rank, double seconds) {
+    double shared = seconds / cost.processors();
+    return shared == 0
+        ? now + seconds
+        : Math.max(now + seconds, processors[rank / ranksPerNode].pass(now, since, shared));
   }
 
   /** Counts what a rank has read from the store in a time that is found in another way. */
@@ -104,18 +146,27 @@ final class Machines {
     if (fromDisk) {
       there = disks[fromNode].pass(now, since, asked / cost.diskRate());
     }
-    if (near) {
-      return there;
-    }
+    return near ? there : cross(there, since, toNode, fromNode, bytes, asked);
+  }
+
+  /**
+   * When bytes that a node pushes to another have come there. To be called in the order of time.
+   */
+  double push(double now, int toNode, int fromNode, long bytes) {
+    return fromNode == toNode ? now : cross(now, now, toNode, fromNode, bytes, bytes);
+  }
+
+  private double cross(
+      double now, double first, int toNode, int fromNode, long bytes, double asked) {
     networkBytes[toNode] += bytes;
     Network network = cost.network();
-    double sent = out[fromNode].pass(there, since, asked / network.rate());
-    double received = in[toNode].pass(there, since, bytes / network.rate());
-    double crossed = bisection.pass(there, since, asked / network.bisection());
+    double sent = out[fromNode].pass(now, first, asked / network.rate());
+    double received = in[toNode].pass(now, first, bytes / network.rate());
+    double crossed = bisection.pass(now, first, asked / network.bisection());
     return network.latency() + Math.max(crossed, Math.max(sent, received));
   }
 
-  /** When so many bytes are on the disk of a node. */
+  /** Writes so many bytes to the disk of a node, which has the less time for others. */
   void write(double now, int node, long bytes) {
     disks[node].pass(now, since, bytes / cost.diskRate());
   }

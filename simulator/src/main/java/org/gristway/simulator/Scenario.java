@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.gristway.Failure;
+import org.gristway.plan.Exchange;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.policy.Policies;
 import org.gristway.simulator.CostModel.Network;
@@ -20,6 +21,7 @@ import org.gristway.simulator.CostModel.Work;
  * @param memory of each node, for frames and caches
  * @param disk of each node, for caches
  * @param ahead batches that are built before they are trained on; 0: none is built in time
+ * @param exchange between ranks, with the policies that can
  * @param policies that are tried, and what they have for themselves
  */
 public record Scenario(
@@ -35,6 +37,7 @@ public record Scenario(
     long disk,
     long extentBytes,
     int ahead,
+    Exchange exchange,
     long seed,
     CostModel cost,
     List<Tried> policies) {
@@ -62,8 +65,10 @@ public record Scenario(
       throw Failure.wrongCall("ahead must be 0 or more, not %d", ahead);
     }
     for (Tried tried : policies) {
-      if (!Baseline.labels().contains(tried.name())) {
-        Policies.named(tried.name());
+      if (!Baseline.labels().contains(tried.name()) && !Policies.names().contains(tried.name())) {
+        throw Failure.wrongCall(
+            "policies: there is no '%s'; there are %s, and of the literature %s",
+            tried.name(), Policies.names(), Baseline.labels());
       }
     }
     policies = List.copyOf(policies);
@@ -79,19 +84,33 @@ public record Scenario(
     return nodes * ranksPerNode;
   }
 
+  /** The policies with which ranks mix what they read: none if nothing is exchanged. */
+  public List<String> exchanging() {
+    return policies.stream()
+        .map(Tried::name)
+        .filter(_ -> exchange.share() > 0)
+        .filter(each -> Policies.names().contains(each) && Policies.named(each).exchanges())
+        .toList();
+  }
+
   /** The same with another dataset. */
   public Scenario withDataset(Described other) {
-    return with(other, nodes, simulated, policies);
+    return with(other, nodes, simulated, exchange, policies);
+  }
+
+  /** The same with another share that is exchanged, pushed as far ahead. */
+  public Scenario withExchange(double share) {
+    return with(dataset, nodes, simulated, new Exchange(share, exchange.window()), policies);
   }
 
   /** The same on another number of machines. */
   public Scenario withNodes(int other) {
-    return with(dataset, other, simulated, policies);
+    return with(dataset, other, simulated, exchange, policies);
   }
 
   /** The same with so many nodes that stand for all. */
   public Scenario withSimulated(int other) {
-    return with(dataset, nodes, other, policies);
+    return with(dataset, nodes, other, exchange, policies);
   }
 
   /** The same with so many times the memory, of every policy. */
@@ -101,7 +120,7 @@ public record Scenario(
       long itsMemory = Math.round(tried.memory() * factor);
       other.add(new Tried(tried.name(), itsMemory, tried.ahead(), tried.preload()));
     }
-    return with(dataset, nodes, simulated, other);
+    return with(dataset, nodes, simulated, exchange, other);
   }
 
   /** The same for some of its policies, which it must have. */
@@ -117,11 +136,15 @@ public record Scenario(
       }
       kept.add(tried);
     }
-    return with(dataset, nodes, simulated, kept);
+    return with(dataset, nodes, simulated, exchange, kept);
   }
 
   private Scenario with(
-      Described itsDataset, int itsNodes, int itsSimulated, List<Tried> itsPolicies) {
+      Described itsDataset,
+      int itsNodes,
+      int itsSimulated,
+      Exchange itsExchange,
+      List<Tried> itsPolicies) {
     return new Scenario(
         name,
         about,
@@ -135,6 +158,7 @@ public record Scenario(
         disk,
         extentBytes,
         ahead,
+        itsExchange,
         seed,
         cost,
         itsPolicies);
@@ -168,6 +192,8 @@ public record Scenario(
             rate,
             lines.number("storage.requests", Double.POSITIVE_INFINITY),
             lines.curve("storage.by-size", Double.POSITIVE_INFINITY),
+            lines.curve("storage.by-depth", 1),
+            lines.curve("storage.per-processor", Double.POSITIVE_INFINITY),
             lines.curve("storage.stream", rate),
             lines.curve("storage.total", Double.POSITIVE_INFINITY),
             lines.number("storage.total-requests", Double.POSITIVE_INFINITY),
@@ -198,13 +224,16 @@ public record Scenario(
             lines.whole("disk", 0),
             lines.whole("extent", 1 << 20),
             ahead,
-            lines.whole("seed", 0),
+            new Exchange(
+                lines.number("exchange", 0), lines.count("window", Exchange.DEFAULT_WINDOW)),
+            lines.seed(),
             new CostModel(
                 storage,
                 network,
                 lines.number("memory-rate", Double.POSITIVE_INFINITY),
                 lines.number("sample-seconds", 0),
                 lines.number("disk-rate", Double.POSITIVE_INFINITY),
+                lines.number("processors", Double.POSITIVE_INFINITY),
                 work),
             policies);
     lines.refuseUnread();
@@ -268,6 +297,15 @@ public record Scenario(
 
     long whole(String key, long otherwise) {
       return Values.whole(in(key), text(key, Long.toString(otherwise)));
+    }
+
+    long seed() {
+      String text = text("seed", "0");
+      try {
+        return Long.parseLong(text);
+      } catch (NumberFormatException odd) {
+        throw Failure.wrongCall("%s: '%s' is not a whole number", in("seed"), text);
+      }
     }
 
     int count(String key, int otherwise) {

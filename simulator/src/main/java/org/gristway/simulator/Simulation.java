@@ -1,11 +1,13 @@
 package org.gristway.simulator;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.plan.Caching;
+import org.gristway.plan.Exchange;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.PlanSteps;
@@ -15,6 +17,7 @@ import org.gristway.plan.RunSteps;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
+import org.gristway.plan.policy.LocalityPolicy;
 import org.gristway.plan.policy.Policies;
 import org.jspecify.annotations.Nullable;
 
@@ -56,6 +59,11 @@ public final class Simulation {
   }
 
   private Simulated runPlans(ReadPolicy policy, Scenario.Tried tried) {
+    if (tried.preload() && !policy.name().equals(LocalityPolicy.NAME)) {
+      throw Failure.wrongCall(
+          "%s.preload: only '%s' keeps to the end what it has loaded before training",
+          policy.name(), LocalityPolicy.NAME);
+    }
     PlanInputs inputs = inputs(policy, tried);
     // The epoch in which samples are first kept is over before one that begins preloaded.
     long begin = tried.preload() ? 1 : 0;
@@ -73,21 +81,33 @@ public final class Simulation {
           "a node holds all of the dataset (%d bytes), and has memory for %d",
           first.residentBytes(), tried.memory());
     }
-    NodeSample sample = new NodeSample(scenario);
+    boolean exchanges = inputs.settings().exchange().share() > 0;
+    // What a rank pushes, and when, nobody can stand for.
+    NodeSample sample =
+        new NodeSample(exchanges ? scenario.withSimulated(scenario.nodes()) : scenario);
     Machines machines = new Machines(scenario, sample);
-    double start = tried.preload() ? preload(inputs, machines) : 0;
+    Parcels parcels = new Parcels(inputs, machines, scenario.cost());
     long kept = tried.preload() ? first.bytesAtStart() / scenario.ranks() : 0;
+    double start = preload(kept, machines);
     RankClock[] clocks = new RankClock[sample.ranks().length];
     for (int i = 0; i < clocks.length; i++) {
       int rank = sample.ranks()[i];
       RunSteps steps = new RunSteps(begin, 0, rank, epochs);
-      clocks[i] = new RankClock(rank, start, kept, first, steps, machines, scenario.cost());
+      clocks[i] =
+          new RankClock(rank, start, kept, first, steps, machines, parcels, scenario.cost());
     }
     Training training = new Training(scenario, sample, tried.ahead());
     Recording recording = new Recording(scenario, sample);
     for (long epoch = begin; epoch < end; epoch++) {
       for (long step = 0; step < first.steps(); step++) {
-        machines.beginStep(Math.max(start, training.earliest()));
+        double room = Math.max(start, training.earliest());
+        if (exchanges) {
+          machines.beginStep(earliest(clocks));
+          push(clocks, parcels);
+          machines.beginPart(room);
+        } else {
+          machines.beginStep(room);
+        }
         for (int rank = 0; rank < clocks.length; rank++) {
           training.took(rank, clocks[rank].build(training.room(rank)));
         }
@@ -99,6 +119,19 @@ public final class Simulation {
       plans.remove(epoch);
     }
     return recording.outcome(tried.name(), training, machines, peak(clocks));
+  }
+
+  /** The time that the first rank has come to. */
+  private static double earliest(RankClock[] clocks) {
+    return Arrays.stream(clocks).mapToDouble(RankClock::now).min().orElseThrow();
+  }
+
+  /** Has all ranks push ahead, as they do when they come to a step. */
+  private static void push(RankClock[] clocks, Parcels parcels) {
+    for (RankClock clock : clocks) {
+      clock.push();
+    }
+    parcels.carry();
   }
 
   /** Bytes that the first node holds. */
@@ -179,10 +212,11 @@ public final class Simulation {
   /**
    * Fills the caches, by as many threads as reads go on at once, of which each prepares a sample
    * before it reads the next; when that is done.
+   *
+   * @param kept bytes of each rank
    */
-  private double preload(PlanInputs inputs, Machines machines) {
+  private double preload(long kept, Machines machines) {
     CostModel cost = scenario.cost();
-    long kept = Math.min(inputs.settings().memory(), layout.bytes() / scenario.ranks());
     for (int rank = 0; rank < scenario.ranks(); rank++) {
       machines.countRead(rank, kept);
     }
@@ -209,9 +243,9 @@ public final class Simulation {
             rate(
                 cost.storage().by(scenario.nodes()).rate(meanBytes(), cost.storage().depth())
                     / perNode),
-            rate(cost.network().rate()),
+            rate(cost.network().rate() / perNode),
             rate(cost.memoryRate()),
-            rate(cost.diskRate()));
+            rate(cost.diskRate() / perNode));
     PlanSettings settings =
         new PlanSettings(
             policy.name(),
@@ -219,7 +253,8 @@ public final class Simulation {
             tried.memory() / perNode,
             scenario.extentBytes(),
             Tail.SHORT,
-            new Caching(scenario.disk() / perNode, scenario.epochs(), rates));
+            new Caching(scenario.disk() / perNode, scenario.epochs(), rates),
+            policy.exchanges() ? scenario.exchange() : Exchange.NONE);
     World world = new World(scenario.ranks(), scenario.nodes(), 0);
     return PlanInputs.of(layout, scenario.seed(), world, settings);
   }

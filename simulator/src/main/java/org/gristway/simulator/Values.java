@@ -82,14 +82,22 @@ public final class Values {
   /** Points of a curve: "1=66MB 2=86MB", or one value for all. */
   static Curve curve(String name, String text) {
     if (!text.contains("=")) {
-      return Curve.constant(number(name, text));
+      return Curve.constant(positive(name, text));
     }
     NavigableMap<Double, Double> points = new TreeMap<>();
     for (String point : text.split(" +")) {
       String[] sides = point.split("=", 2);
-      points.put(number(name, sides[0]), number(name, sides.length < 2 ? "" : sides[1]));
+      points.put(number(name, sides[0]), positive(name, sides.length < 2 ? "" : sides[1]));
     }
     return new Curve(points);
+  }
+
+  private static double positive(String name, String text) {
+    double value = number(name, text);
+    if (!(value > 0)) {
+      throw Failure.wrongCall("%s must be more than 0, not %s", name, text);
+    }
+    return value;
   }
 
   /** As {@link #number(String, String)} reads it, in the largest unit that leaves it whole. */
@@ -100,11 +108,11 @@ public final class Values {
     for (Unit unit : BYTES) {
       double inUnit = value / unit.size();
       if (inUnit >= 1 && inUnit == Math.rint(inUnit)) {
-        return "%.0f%s".formatted(inUnit, unit.name());
+        return String.format(Locale.ROOT, "%.0f%s", inUnit, unit.name());
       }
     }
     return value == Math.rint(value) && Math.abs(value) < 1e15
-        ? "%.0f".formatted(value)
+        ? String.format(Locale.ROOT, "%.0f", value)
         : String.format(Locale.ROOT, "%s", value);
   }
 }

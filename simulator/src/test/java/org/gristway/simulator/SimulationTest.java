@@ -1,10 +1,13 @@
 package org.gristway.simulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 import static org.assertj.core.api.Assertions.withinPercentage;
 
 import java.util.List;
+import java.util.Locale;
+import org.gristway.Failure;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -92,6 +95,30 @@ class SimulationTest {
   }
 
   @Test
+  void storage_may_give_less_to_few_requests_at_once() {
+    String[] disk = {"storage.rate: 100MB", "storage.by-depth: 1=0.25 16=1", "storage.page: 1"};
+    String[] waits = {
+      disk[0], disk[1], disk[2], "sample-order.memory: 1MiB", "sample-order.ahead: 0"
+    };
+    assertThat(run("redirect", disk).seconds()).isCloseTo(20, within(0.6));
+    // Two frames of 1 MiB are all that it reads at once.
+    assertThat(run("sample-order", waits).seconds()).isGreaterThan(40);
+  }
+
+  @Test
+  void processors_that_read_have_the_less_time_to_deliver() {
+    // 2 GB at 100 MB a processor, and as many again to deliver: 40 s of work for two processors.
+    String[] reading = {"processors: 2", "storage.per-processor: 100MB", "storage.page: 1"};
+    String[] both = {reading[0], reading[1], reading[2], "memory-rate: 100MB"};
+    assertThat(run("redirect", reading).seconds()).isCloseTo(10, within(0.3));
+    // The first second is for the extents that fill the memory.
+    assertThat(run("redirect", both).seconds()).isCloseTo(21, within(0.6));
+    // One rank copies with one processor, however many there are.
+    assertThat(run("redirect", "processors: 8", both[1], both[2], both[3]).seconds())
+        .isCloseTo(20, within(0.6));
+  }
+
+  @Test
   void what_stays_in_memory_is_copied_once() {
     String[] machine = {"unbounded.memory: 4GB", "sample-seconds: 100us", "memory-rate: 200MB"};
     Simulated result = run("unbounded", "epochs: 2", machine[0], machine[1], machine[2]);
@@ -114,6 +141,113 @@ class SimulationTest {
     String[] own = {"storage.rate: 100MB", "nodes: 4"};
     assertThat(run("redirect", shared).seconds()).isCloseTo(20, within(0.6));
     assertThat(run("redirect", own).seconds()).isCloseTo(5, within(0.3));
+  }
+
+  @Test
+  void reads_that_are_waited_for_get_no_more_than_the_store_has() {
+    // Each sample is larger than a frame, so that it is read when it is wanted.
+    String[] far = {
+      "nodes: 4",
+      "extent: 64KiB",
+      "storage.page: 1",
+      "storage.stream: 500MB",
+      "storage.total: 100MB"
+    };
+    assertThat(run("redirect", far).seconds()).isCloseTo(20, within(0.6));
+    assertThat(run("sample-order", far).seconds()).isCloseTo(20, within(0.6));
+  }
+
+  @Test
+  void one_thread_alone_gets_its_own_rate_of_a_store_that_many_share() {
+    String[] store = {"nodes: 4", "memory: 1GB", "storage.total: 400MB", "storage.page: 1"};
+    String work = "work.preparation-rate: 1600MB"; // of 16 threads
+    Scenario scenario =
+        Scenario.parse(
+            PLAIN
+                    .replace("memory: 200MB\n", "")
+                    .replace("policies: ", "policies: parallel-staging ")
+                + String.join("\n", store)
+                + "\n"
+                + work,
+            "test");
+    Simulated result =
+        new Simulation(scenario.withPolicies(List.of("parallel-staging"))).run().getFirst();
+    // 500 MB a node, read at 100 MB/s and prepared by one of 16 threads, before training begins.
+    assertThat(result.seconds()).isCloseTo(5 + 5, within(0.5));
+  }
+
+  @Test
+  void which_samples_are_cached_has_nothing_to_do_with_their_size() {
+    String text =
+        PLAIN
+            .replace("fixed 100KB", "lognormal 100KB 200KB")
+            .replace("policies: ", "policies: deepio-ordered ");
+    Scenario scenario = Scenario.parse(text, "test").withPolicies(List.of("deepio-ordered"));
+    Simulated result = new Simulation(scenario).run().getFirst();
+    double all = scenario.dataset().layout(scenario.seed()).bytes();
+    // What does not fit the memory is read when it is wanted, and the rest before.
+    assertThat(result.storageBytes() / all).isCloseTo(1, within(0.03));
+  }
+
+  @Test
+  void a_curve_is_level_from_and_to_what_is_unlimited() {
+    Curve curve = Values.curve("x", "1=unlimited 4=100 8=unlimited");
+    assertThat(curve.at(2)).isInfinite();
+    assertThat(curve.at(4)).isEqualTo(100);
+    assertThat(curve.at(6)).isEqualTo(100);
+    assertThat(curve.at(9)).isInfinite();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "storage.total: 1=0, storage.total must be more than 0",
+    "sample-bytes: fixed unlimited, sample-bytes",
+    "policies: stagin, of the literature",
+    "seed: 1.5, is not a whole number",
+  })
+  void what_cannot_be_meant_is_refused_by_its_key(String line, String complaint) {
+    String key = line.substring(0, line.indexOf(':'));
+    String rest = PLAIN.replaceAll("(?m)^" + key + ":.*\\n", "");
+    assertThatThrownBy(() -> Scenario.parse(rest + line, "test"))
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining(complaint);
+  }
+
+  @Test
+  void seeds_are_exact_and_may_be_negative() {
+    for (long seed : new long[] {9007199254740993L, -5}) {
+      assertThat(Scenario.parse(PLAIN + "seed: " + seed, "test").seed()).isEqualTo(seed);
+    }
+  }
+
+  @Test
+  void numbers_are_written_as_they_are_read_in_any_language() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertThat(Scenario.parse(PLAIN, "test").epochs()).isEqualTo(1);
+      assertThat(Values.number(3)).isEqualTo("3");
+      assertThat(Values.number(2e6)).isEqualTo("2MB");
+    } finally {
+      Locale.setDefault(before);
+    }
+  }
+
+  @Test
+  void only_what_keeps_samples_for_good_is_loaded_before_training() {
+    String text = PLAIN + "clairvoyant.preload: true\n";
+    Scenario scenario = Scenario.parse(text, "test").withPolicies(List.of("clairvoyant"));
+    assertThat(new Simulation(scenario).run().getFirst().reason())
+        .contains("clairvoyant.preload", "'locality'");
+  }
+
+  @Test
+  void an_extent_that_is_larger_than_a_frame_counts_in_full() {
+    String text = PLAIN.replace("fixed 100KB", "fixed 10MB").replace("20000", "20");
+    Scenario scenario =
+        Scenario.parse(text + "unbounded.memory: 1GB", "test").withPolicies(List.of("unbounded"));
+    assertThat(new Simulation(scenario).run().getFirst().peakResidentBytes())
+        .isBetween(200_000_000L, 201_000_000L);
   }
 
   /** 64 nodes that share a store, a network and their steps, with samples of uneven sizes. */

@@ -136,6 +136,36 @@ class FullDiskTest {
 
   @ParameterizedTest
   @EnumSource
+  void readingGoesOnWithWhatCouldNotBeKept(SmallDisk.Kind kind) throws IOException {
+    try (SmallDisk disk = SmallDisk.mount(kind, folder, DISK)) {
+      disk.leave(1 << 20);
+      assertThat(readWithCacheOn(disk, "clairvoyant"))
+          .contains("fetched from the cache", "missed there");
+      assertThat(readWithCacheOn(disk, "redirect")).contains("fetched from the cache");
+    }
+  }
+
+  private static String readWithCacheOn(SmallDisk disk, String policy) throws IOException {
+    long used = disk.used();
+    Cli.Result read =
+        Cli.run(
+            "read",
+            one,
+            "--policy=" + policy,
+            "--memory=1MiB",
+            "--epochs=3",
+            "--cache-disk=1GiB",
+            "--cache-folder=" + disk.folder());
+    assertThat(read.exit()).as(read.err()).isZero();
+    assertThat(read.err().lines()).singleElement().asString().contains("No space left on device");
+    disk.sync();
+    assertThat(disk.used()).isEqualTo(used);
+    assertThat(Trees.names(disk.folder())).isEmpty();
+    return read.outText();
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void rebuildLeavesTheChunks(SmallDisk.Kind kind) throws IOException {
     Random random = new Random(Seeds.of("FullDiskTest rebuild " + kind));
     try (SmallDisk disk = SmallDisk.mount(kind, folder, DISK)) {

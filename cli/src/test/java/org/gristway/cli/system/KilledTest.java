@@ -16,6 +16,7 @@ import org.gristway.dataset.Rebuilder;
 import org.gristway.pack.PackOptions;
 import org.gristway.pack.PackReport;
 import org.gristway.pack.Packer;
+import org.gristway.pack.Placer;
 import org.gristway.testing.Seeds;
 import org.gristway.testing.Thorough;
 import org.junit.jupiter.api.BeforeAll;
@@ -48,9 +49,13 @@ class KilledTest {
   private static Path other;
   private static Path both;
 
+  /** The chunks of the first that node 0 of 2 gets. */
+  private static Path placed;
+
   private static long packTime;
   private static long forceTime;
   private static long appendTime;
+  private static long placeTime;
 
   @BeforeAll
   static void packUndisturbed() throws Exception {
@@ -66,6 +71,8 @@ class KilledTest {
     Trees.copy(one, both);
     forceTime = time("pack", "--force", SMALL_CHUNKS, second, other);
     appendTime = time("append", SMALL_CHUNKS, second, both);
+    placed = Files.createDirectories(folder.resolve("placed")).resolve(NAME);
+    placeTime = time("place", one, "--nodes", 2, placed, folder.resolve("placed/node1"));
   }
 
   private static long time(Object... args) {
@@ -178,6 +185,31 @@ class KilledTest {
         assertThat(Trees.names(target)).noneMatch(name -> name.startsWith("."));
         return published;
       }
+    },
+
+    PLACE {
+      @Override
+      void prepare(Path target) {}
+
+      @Override
+      Object[] call(Path target) {
+        return new Object[] {"place", one, "--nodes", 2, target, folder.resolve("node1")};
+      }
+
+      @Override
+      boolean check(Path target) throws IOException {
+        boolean published = Trees.exists(target);
+        if (published) {
+          Trees.assertIdentical(target, placed);
+        }
+        List<Path> targets = List.of(target, folder.resolve("node1"));
+        List<Placer.Placed> again = Placer.place(one, targets, Progress.NONE);
+        assertThat(again.getFirst().wasThere()).isEqualTo(published);
+        Trees.assertIdentical(target, placed);
+        Trees.verify(targets.getLast());
+        Trees.delete(targets.getLast());
+        return published;
+      }
     };
 
     abstract void prepare(Path target) throws IOException;
@@ -247,6 +279,11 @@ class KilledTest {
   @Test
   void appendLeavesTheOldOrTheNewVersionWheneverItIsKilled() throws Exception {
     Command.APPEND.isSafeWhenKilledAtAnyMoment(appendTime);
+  }
+
+  @Test
+  void placePublishesAllOrNothingOfANodeWheneverItIsKilled() throws Exception {
+    Command.PLACE.isSafeWhenKilledAtAnyMoment(placeTime);
   }
 
   private enum PackStage {

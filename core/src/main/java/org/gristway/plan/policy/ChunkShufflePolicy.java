@@ -28,17 +28,22 @@ public final class ChunkShufflePolicy implements ReadPolicy {
   }
 
   @Override
-  public ReadPlan plan(PlanInputs inputs, long epoch) {
-    return ExtentPlan.of(inputs, epoch, Lane::new);
+  public boolean exchanges() {
+    return true;
   }
 
-  private static final class Lane extends ExtentLane {
+  @Override
+  public ReadPlan plan(PlanInputs inputs, long epoch) {
+    return ExtentPlan.of(inputs, epoch, Pool::new);
+  }
+
+  private static final class Pool extends ExtentPool {
 
     private final int group;
     private Weights weights = new Weights(0);
     private long groupUnopened; // samples of the group's pieces that are not open yet
 
-    Lane(ExtentPlan plan, int rank) {
+    Pool(ExtentPlan plan, int rank) {
       super(plan, rank);
       this.group = plan.drawable();
     }

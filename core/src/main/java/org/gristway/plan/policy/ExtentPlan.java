@@ -1,17 +1,17 @@
 package org.gristway.plan.policy;
 
 import org.gristway.Failure;
+import org.gristway.plan.Homes;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
 import org.gristway.plan.PlanSteps;
 import org.gristway.plan.ReadPlan;
 
 /**
- * A plan whose lanes each have their share of frames, most of them to draw from and a few that only
+ * A plan whose ranks each have their share of frames, most of them to draw from and a few that only
  * load ahead.
  */
-record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
-    implements ReadPlan {
+final class ExtentPlan implements ReadPlan {
 
   /**
    * Frames that only load. With every frame drawable, those that are wanted soonest would be the
@@ -24,14 +24,28 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
 
   private static final int FEWEST_FRAMES = 2;
 
-  /** Makes the lane of a rank. */
-  interface LaneMaker {
-    PlanSteps make(ExtentPlan plan, int rank);
+  /** Makes the pool of a rank, from which a policy draws as it does. */
+  interface PoolMaker {
+    ExtentPool make(ExtentPlan plan, int rank);
   }
 
-  static ExtentPlan of(PlanInputs inputs, long epoch, LaneMaker laneMaker) {
+  private final PlanInputs inputs;
+  private final long epoch;
+  private final Deal deal;
+  private final PoolMaker poolMaker;
+  private final ExchangeDraws draws; // that lanes share
+
+  private ExtentPlan(PlanInputs inputs, long epoch, PoolMaker poolMaker) {
+    this.inputs = inputs;
+    this.epoch = epoch;
+    this.deal = Deal.of(inputs, epoch);
+    this.poolMaker = poolMaker;
+    this.draws = new ExchangeDraws(this);
+  }
+
+  static ExtentPlan of(PlanInputs inputs, long epoch, PoolMaker poolMaker) {
     refuseTooFewFrames(inputs, FEWEST_FRAMES);
-    return new ExtentPlan(inputs, epoch, new Deal(inputs, epoch), laneMaker);
+    return new ExtentPlan(inputs, epoch, poolMaker);
   }
 
   static void refuseTooFewFrames(PlanInputs inputs, int fewest) {
@@ -48,6 +62,20 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     }
   }
 
+  @Override
+  public PlanInputs inputs() {
+    return inputs;
+  }
+
+  @Override
+  public long epoch() {
+    return epoch;
+  }
+
+  Deal deal() {
+    return deal;
+  }
+
   /**
    * Frames of a lane: as many as the memory has, but no more than could ever hold something of an
    * epoch and the next.
@@ -55,11 +83,17 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
   @Override
   public int laneFrames() {
     // Of the whole dataset, so that it is the same in every epoch and segment of a run.
-    int ranks = inputs.world().ranks();
-    long samples = Math.ceilDiv(inputs.layout().sampleCount(), ranks);
-    long useful = 2 * Math.min(inputs.cuts().count(), samples + inputs.settings().batchSize()) + 1;
+    long useful = 2 * Math.min(inputs.cuts().count(), mostSamples()) + 1;
     long possible = Integer.MAX_VALUE / inputs.world().mostRanks();
     return (int) Math.min(inputs.settings().frames(), Math.min(useful, possible));
+  }
+
+  /** The most samples that a rank may have to read: all, where extents have homes. */
+  private long mostSamples() {
+    long all = inputs.layout().sampleCount();
+    return inputs.settings().exchange().homes() == Homes.AFRESH
+        ? Math.ceilDiv(all, inputs.world().ranks()) + inputs.settings().batchSize()
+        : all;
   }
 
   /** Frames of a lane that samples may be drawn from at the same time. */
@@ -68,8 +102,13 @@ record ExtentPlan(PlanInputs inputs, long epoch, Deal deal, LaneMaker laneMaker)
     return frames - Math.clamp(frames / LOADING_SHARE, 1, MOST_LOADING);
   }
 
+  ExtentPool pool(int rank) {
+    return poolMaker.make(this, rank);
+  }
+
   @Override
   public PlanSteps lane(int rank, boolean cold) {
-    return laneMaker.make(this, rank);
+    boolean mixes = inputs.settings().exchange().share() > 0 && inputs.world().ranks() > 1;
+    return mixes ? new ExchangeLane(this, rank, draws) : new ExtentLane(this, rank);
   }
 }

@@ -46,6 +46,11 @@ final class Places {
     return step == shares.steps();
   }
 
+  /** True if the next place is of this step. */
+  boolean isIn(long ofStep) {
+    return step == ofStep && !isDone();
+  }
+
   /** True if a sample is due at the next place; otherwise {@link #repeat} fills it. */
   boolean isFresh() {
     return position < fresh;
@@ -74,7 +79,7 @@ final class Places {
   void repeat(ArrayDeque<PlanStep> steps) {
     long sample;
     if (position == 0) {
-      sample = requests.at(rank % inputs.samples().count());
+      sample = repeated(rank);
       batch[0] = sample;
       fresh = 0;
       steps.add(new PlanStep.Load(inputs.layout().location(sample), PlanStep.IN_BATCH, true));
@@ -82,6 +87,18 @@ final class Places {
       sample = batch[position % Math.max(1, fresh)];
     }
     steps.add(place(sample, sample, PlanStep.IN_BATCH, true));
+  }
+
+  /** The sample that fills a rank's batch where none is due. */
+  long repeated(int ofRank) {
+    return requests.at(ofRank % inputs.samples().count());
+  }
+
+  /** Fills the first place of a batch that has no sample with one that another rank has pushed. */
+  PlanStep.Deliver repeatReceived(long sample) {
+    batch[0] = sample;
+    fresh = 0;
+    return place(sample, sample, PlanStep.RECEIVED, true);
   }
 
   private PlanStep.Deliver place(long request, long sample, int frame, boolean repeat) {

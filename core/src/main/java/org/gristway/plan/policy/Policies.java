@@ -30,23 +30,6 @@ public final class Policies {
     return ALL.stream().map(ReadPolicy::name).toList();
   }
 
-  /** Those that can be carried out. */
-  public static List<String> toReadBy() {
-    return ALL.stream().filter(policy -> !policy.caches()).map(ReadPolicy::name).toList();
-  }
-
-  /** The policy with this name, which is to be carried out. */
-  public static ReadPolicy toRead(String name) {
-    ReadPolicy policy = named(name);
-    if (policy.caches()) {
-      throw Failure.wrongCall(
-          "policy '%s' caches samples, which cannot be carried out yet: 'plan' shows what it does,"
-              + " and these can read: %s",
-          name, toReadBy());
-    }
-    return policy;
-  }
-
   /** The policy with this name. */
   public static ReadPolicy named(String name) {
     for (ReadPolicy policy : ALL) {

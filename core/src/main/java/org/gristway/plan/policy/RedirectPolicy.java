@@ -37,16 +37,21 @@ public final class RedirectPolicy implements ReadPolicy {
   }
 
   @Override
-  public ReadPlan plan(PlanInputs inputs, long epoch) {
-    return ExtentPlan.of(inputs, epoch, Lane::new);
+  public boolean exchanges() {
+    return true;
   }
 
-  private static final class Lane extends ExtentLane {
+  @Override
+  public ReadPlan plan(PlanInputs inputs, long epoch) {
+    return ExtentPlan.of(inputs, epoch, Pool::new);
+  }
+
+  private static final class Pool extends ExtentPool {
 
     private final int drawable;
     private @Nullable Weights ending; // once all that is left fits the drawable frames
 
-    Lane(ExtentPlan plan, int rank) {
+    Pool(ExtentPlan plan, int rank) {
       super(plan, rank);
       this.drawable = plan.drawable();
     }

@@ -36,7 +36,7 @@ public final class RedirectPositionPolicy implements ReadPolicy {
 
   @Override
   public ReadPlan plan(PlanInputs inputs, long epoch) {
-    return new Plan(inputs, epoch, SampleFrames.bytes(inputs), new Deal(inputs, epoch));
+    return new Plan(inputs, epoch, SampleFrames.bytes(inputs), new FreshDeal(inputs, epoch));
   }
 
   private record Plan(PlanInputs inputs, long epoch, long frameBytes, Deal deal)

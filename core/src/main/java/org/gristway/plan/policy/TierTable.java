@@ -16,7 +16,7 @@ import org.gristway.plan.PlanInputs;
  */
 final class TierTable {
 
-  static final int MOST_EPOCHS = 32;
+  static final int MOST_EPOCHS = Caching.MOST_EPOCHS;
 
   private static final int NOT_KEPT = SampleLane.NOT_KEPT;
   private static final int BITS = 2;

@@ -108,9 +108,7 @@ abstract class CachingPolicyContract extends BoundedPolicyContract {
                 1 + random.nextInt(4),
                 1 + random.nextInt(4),
                 1 + random.nextInt(4)));
-    PlanSettings settings =
-        new PlanSettings(
-            old.policy(), old.batchSize(), old.memory(), old.extentBytes(), old.tail(), caching);
+    PlanSettings settings = old.withCaching(caching);
     long samples = each.layout().sampleCount();
     return each.withInputs(each.inputs().with(SampleSet.all(samples), 0).with(settings));
   }

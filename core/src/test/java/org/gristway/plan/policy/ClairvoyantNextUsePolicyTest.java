@@ -48,7 +48,7 @@ class ClairvoyantNextUsePolicyTest extends StretchPolicyContract {
       Caching caching = new Caching(0, epochs, Caching.Rates.USUAL);
       int batch = 1 + random.nextInt(20);
       PlanSettings settings =
-          new PlanSettings(policy().name(), batch, memory, 4096, Tail.SHORT, caching);
+          new PlanSettings(policy().name(), batch, memory, 4096, Tail.SHORT).withCaching(caching);
       PlanInputs inputs =
           PlanInputs.of(layout, random.nextLong(), new World(ranks, ranks, 0), settings);
       int room = (int) (Staging.of(inputs).cacheBytes() / 4096);
@@ -141,7 +141,7 @@ class ClairvoyantNextUsePolicyTest extends StretchPolicyContract {
       long memory = layout.bytes() / 3 / ranks;
       Caching caching = new Caching(memory / 4, 5, Caching.Rates.USUAL);
       PlanSettings settings =
-          new PlanSettings(policy().name(), 50, memory, 8192, Tail.SHORT, caching);
+          new PlanSettings(policy().name(), 50, memory, 8192, Tail.SHORT).withCaching(caching);
       PlanInputs inputs = PlanInputs.of(layout, SEED, new World(ranks, ranks, 0), settings);
       Caches caches = replayed(policy(), inputs, 5);
       long forSamples = Staging.of(inputs).cacheBytes();

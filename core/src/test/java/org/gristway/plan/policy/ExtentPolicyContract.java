@@ -98,8 +98,9 @@ abstract class ExtentPolicyContract extends EagerPolicyContract {
     forEveryCase(
         each -> {
           List<PlanStep> reads = reads(each);
-          assertThat(reads).isEqualTo(reads(each.withNodes(1)));
-          assertThat(reads).isEqualTo(reads(each.withNodes(each.ranks())));
+          for (int nodes : alikeOn(each)) {
+            assertThat(reads).isEqualTo(reads(each.withNodes(nodes)));
+          }
         });
   }
 

@@ -36,7 +36,8 @@ abstract class StretchPolicyContract extends CachingPolicyContract {
     // A quarter of the memory is for frames, or as many as are of use.
     long memory = 4096 * Math.min(Math.ceilDiv(4 * cached, 3), cached + 1024);
     Caching caching = new Caching(0, epochs, Caching.Rates.USUAL);
-    PlanSettings settings = new PlanSettings(policy.name(), 25, memory, 4096, Tail.SHORT, caching);
+    PlanSettings settings =
+        new PlanSettings(policy.name(), 25, memory, 4096, Tail.SHORT).withCaching(caching);
     return PlanInputs.of(Layouts.fixed(SAMPLES, 4096), 1, new World(ranks, ranks, 0), settings);
   }
 

@@ -1,0 +1,309 @@
+package org.gristway.peer;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.gristway.Failure;
+import org.gristway.plan.World;
+import org.gristway.read.PostOffice;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connections of a node to all others of its job, over which their ranks push samples to each
+ * other. Every pair of nodes has one; whoever has the higher number connects.
+ *
+ * <p>A node that is not heard of for some seconds is lost, as is one whose connection breaks. The
+ * job is over then, for every rank on every node: all waiting ends with a failure that names the
+ * node, the other nodes are told, and nothing is planned anew. {@link Peers} has these rules.
+ */
+public final class Mesh implements AutoCloseable {
+
+  private static final System.Logger LOG = System.getLogger(Mesh.class.getName());
+
+  /** For nodes that are there to be connected. */
+  private static final long CONNECTING_SECONDS = 30;
+
+  private static final long RETRY_MILLIS = 100;
+  private static final long LEAVING_MILLIS = 5000;
+  private static final long MOST_CONNECT_MILLIS = 5000;
+
+  /** Strangers that may be heard at once: more are sent away, and peers try again. */
+  private static final int MOST_GREETINGS = 64;
+
+  /** Told what happens. */
+  public interface Listener {
+
+    /** The job is over, because a node is lost. Told once, in any thread. */
+    void lost(Failure why);
+
+    /** A connection was refused; a line about it. */
+    void refused(String line);
+  }
+
+  private final World world;
+  private final Greeting greeting;
+  private final JobSecret secret;
+  private final Listener listener;
+  private final Peers peers;
+  private final ServerSocketChannel server;
+  private final List<PeerLink> links = new CopyOnWriteArrayList<>();
+  private final Semaphore greetings = new Semaphore(MOST_GREETINGS);
+
+  /**
+   * Begins to listen.
+   *
+   * @param world of the job, and which node this is
+   * @param listenAt where; port 0 for any that is free
+   * @param intent that all nodes must have in common, in lines of {@code name=value}
+   */
+  public Mesh(
+      World world,
+      Snapshot snapshot,
+      int window,
+      InetSocketAddress listenAt,
+      JobSecret secret,
+      String intent,
+      Listener listener) {
+    this.world = world;
+    this.greeting = new Greeting(secret, world.node(), intent);
+    this.secret = secret;
+    this.listener = listener;
+    this.peers = new Peers(world, snapshot, window, listener::lost);
+    try {
+      server = ServerSocketChannel.open();
+      try {
+        server.bind(listenAt);
+      } catch (IOException | RuntimeException refused) {
+        server.close();
+        throw refused;
+      }
+    } catch (IOException failed) {
+      throw Failure.io("listen at " + listenAt, failed);
+    }
+    Thread.ofPlatform().name("gristway-peers").daemon().start(this::accept);
+  }
+
+  /** Where it listens. */
+  public InetSocketAddress address() {
+    try {
+      return (InetSocketAddress) server.getLocalAddress();
+    } catch (IOException closedAlready) {
+      throw Failure.io("tell the address of a node", closedAlready);
+    }
+  }
+
+  /** What the ranks of this node push and get samples by. */
+  public PostOffice office() {
+    return peers.office();
+  }
+
+  /**
+   * Looks for all other nodes and connects to them; returns when every pair of which this is one
+   * has greeted.
+   *
+   * @param job what all its nodes call it
+   * @throws Failure if one does not come in time, has another secret, or is about to do something
+   *     else
+   */
+  public void meet(MeetingPoint point, String job, long patienceSeconds)
+      throws InterruptedException {
+    // Open until all are connected: others may still need this node's card.
+    try (Meeting meeting = new Meeting(world, point, job, address(), secret)) {
+      join(meeting.gather(patienceSeconds), CONNECTING_SECONDS);
+    }
+  }
+
+  /**
+   * Connects to all other nodes; returns when every pair of which this is one has greeted.
+   *
+   * @param addresses of all nodes, by their number
+   * @throws Failure if one does not come in time, has another secret, or is about to do something
+   *     else
+   */
+  public void join(List<InetSocketAddress> addresses, long patienceSeconds)
+      throws InterruptedException {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(patienceSeconds);
+    peers.areAt(addresses.stream().map(Mesh::text).toList());
+    for (int node = 0; node < world.node(); node++) {
+      connect(node, addresses.get(node), deadline);
+    }
+    for (int node = world.node() + 1; node < world.nodes(); node++) {
+      if (!peers.awaitConnected(node, deadline)) {
+        throw Failure.environment(
+            "%s has not come within %d s: is it started, and does it reach this one at %s?",
+            peers.name(node), patienceSeconds, text(address()));
+      }
+    }
+    Thread.ofPlatform().name("gristway-watch").daemon().start(this::watch);
+  }
+
+  private static String text(InetSocketAddress address) {
+    return address.getHostString() + ":" + address.getPort();
+  }
+
+  private void connect(int node, InetSocketAddress address, long deadline)
+      throws InterruptedException {
+    while (true) {
+      SocketChannel channel = null;
+      try {
+        channel = SocketChannel.open();
+        channel.socket().connect(resolved(address), millisTo(deadline));
+        greeting.connect(channel.socket(), node);
+        take(node, channel);
+        return;
+      } catch (IOException notYet) {
+        close(channel);
+        if (System.nanoTime() > deadline) {
+          throw Failure.io("reach " + peers.name(node), notYet);
+        }
+      } catch (RuntimeException refused) {
+        close(channel);
+        throw refused;
+      }
+      TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
+    }
+  }
+
+  /** Names are looked up anew, since they may only be known when a machine has come up. */
+  private static InetSocketAddress resolved(InetSocketAddress address) throws IOException {
+    InetSocketAddress now =
+        address.isUnresolved()
+            ? new InetSocketAddress(address.getHostString(), address.getPort())
+            : address;
+    if (now.isUnresolved()) {
+      throw new UnknownHostException("there is no host " + address.getHostString());
+    }
+    return now;
+  }
+
+  private static int millisTo(long deadline) {
+    return (int) Math.clamp((deadline - System.nanoTime()) / 1_000_000, 1, MOST_CONNECT_MILLIS);
+  }
+
+  private static void close(@Nullable SocketChannel channel) {
+    try {
+      if (channel != null) {
+        channel.close();
+      }
+    } catch (IOException ignored) {
+      // It was of no use anyway.
+    }
+  }
+
+  private void accept() {
+    while (server.isOpen()) {
+      try {
+        SocketChannel channel = server.accept();
+        if (greetings.tryAcquire()) {
+          // By itself: a stranger may take its time, up to a limit.
+          Thread.ofVirtual().name("gristway-greeting").start(() -> greet(channel));
+        } else {
+          close(channel);
+        }
+      } catch (IOException closedOrFull) {
+        if (server.isOpen()) {
+          LOG.log(System.Logger.Level.WARNING, "no peer can connect: " + closedOrFull);
+          pause();
+        }
+      }
+    }
+  }
+
+  private static void pause() {
+    try {
+      TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
+    } catch (InterruptedException now) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void greet(SocketChannel channel) {
+    String from = String.valueOf(channel.socket().getRemoteSocketAddress());
+    Thread limit = Thread.ofVirtual().start(() -> closeLater(channel));
+    try {
+      int node = greeting.accept(channel.socket());
+      if (node <= world.node() || node >= world.nodes() || peers.isConnected(node)) {
+        throw new Greeting.Stranger("it says that it is node " + node);
+      }
+      limit.interrupt();
+      limit.join();
+      take(node, channel);
+    } catch (InterruptedException never) {
+      close(channel);
+    } catch (IOException stranger) {
+      String line = "a connection from " + from + " is refused: " + stranger.getMessage();
+      LOG.log(System.Logger.Level.WARNING, line);
+      listener.refused(line);
+      close(channel);
+    } catch (Failure differs) {
+      close(channel);
+      peers.fail(differs);
+    } finally {
+      limit.interrupt();
+      greetings.release();
+    }
+  }
+
+  /** Ends a greeting that takes too long, however little of it comes at a time. */
+  private static void closeLater(SocketChannel channel) {
+    try {
+      TimeUnit.MILLISECONDS.sleep(MOST_CONNECT_MILLIS);
+      close(channel);
+    } catch (InterruptedException greeted) {
+      // In time.
+    }
+  }
+
+  private void take(int node, SocketChannel channel) throws IOException {
+    channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+    PeerLink link = new PeerLink(channel, "node-" + node, peers.listener(node));
+    links.add(link);
+    if (!peers.connect(node, link)) {
+      channel.close();
+    }
+  }
+
+  /** Looks after peers of which nothing is heard: those that hang, or cannot be reached. */
+  private void watch() {
+    while (peers.watch(System.nanoTime())) {
+      pause();
+    }
+  }
+
+  /**
+   * Says good-bye to all peers and ends the connections. No rank of this node may push or wait any
+   * more.
+   */
+  @Override
+  public void close() {
+    if (!peers.leave()) {
+      return;
+    }
+    try {
+      server.close();
+    } catch (IOException ignored) {
+      // It goes with the process.
+    }
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LEAVING_MILLIS);
+    try {
+      for (PeerLink link : links) {
+        link.close(Math.max(1, (deadline - System.nanoTime()) / 1_000_000));
+      }
+    } catch (InterruptedException hurry) {
+      Thread.currentThread().interrupt();
+    }
+    for (PeerLink link : links) {
+      link.abort();
+      link.join();
+    }
+    peers.office().close();
+  }
+}

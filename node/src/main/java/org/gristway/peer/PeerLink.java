@@ -1,0 +1,330 @@
+package org.gristway.peer;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.gristway.dataset.Workers;
+import org.gristway.read.Parcel;
+import org.gristway.read.PostOffice;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection between two nodes that have greeted each other. One thread writes what is to be
+ * said, in its order, and that this node is alive when there is nothing to say; another reads what
+ * the peer says. How much waits to be written is bounded by what the ranks of the peer have room
+ * for. What is said is neither encrypted nor signed: a network on which others can get in between
+ * two nodes must be kept from them, as for the trainers' own traffic.
+ *
+ * <pre>
+ * kind 1, and then (numbers are little-endian)
+ *   1 alive
+ *   2 moved    rank 4, epoch 8, step 8
+ *   3 parcel   from rank 4, to rank 4, epoch 8, step 8, n 4,
+ *              n times: position 4, sample 8, length 8 (-1: damaged); then the bytes of all
+ *   4 bye      this node is done, and says nothing more
+ *   5 lost     length 4, text: why this node gives the job up
+ * </pre>
+ */
+final class PeerLink implements Line {
+
+  /** What is done about what a peer says. */
+  interface Listener {
+
+    /** A rank of the peer has come as far. */
+    void moved(int rank, PostOffice.Place place) throws IOException;
+
+    /** An empty parcel for what a rank of the peer pushes to one of this node. */
+    Parcel parcel(int from, int to, long epoch, long step) throws IOException;
+
+    /** Refuses a sample that cannot be meant, before there is memory for it. */
+    void check(long sample, long length) throws IOException;
+
+    /** A parcel is complete. */
+    void arrived(Parcel parcel);
+
+    /** A parcel has been written, and its memory is free. */
+    void sent(Parcel parcel);
+
+    /** The peer is done, and says nothing more. */
+    void left();
+
+    /** The peer gives the job up. */
+    void lost(String why);
+
+    /** The connection has failed. */
+    void broken(Exception why);
+  }
+
+  private static final int ALIVE = 1;
+  private static final int MOVED = 2;
+  private static final int PARCEL = 3;
+  private static final int BYE = 4;
+  private static final int LOST = 5;
+
+  private static final int BUFFER = 1 << 16;
+  private static final int MOST_TEXT = 4096;
+  private static final int MOST_SAMPLES = 1 << 24;
+  private static final long AT_ONCE = 1 << 30;
+
+  /** Something to say. */
+  private sealed interface Saying {
+    record Moved(int rank, PostOffice.Place place) implements Saying {}
+
+    record Sent(Parcel parcel) implements Saying {}
+
+    record Bye() implements Saying {}
+
+    record Lost(String why) implements Saying {}
+  }
+
+  private final SocketChannel channel;
+  private final Listener listener;
+  private final BlockingQueue<Saying> sayings = new LinkedBlockingQueue<>();
+  private final ByteBuffer in = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
+  private final ByteBuffer out = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
+  private final Thread writer;
+  private final Thread reader;
+  private volatile long heard = System.nanoTime();
+
+  PeerLink(SocketChannel channel, String name, Listener listener) {
+    this.channel = channel;
+    this.listener = listener;
+    this.in.flip();
+    this.writer = Thread.ofPlatform().name("gristway-to-" + name).daemon().unstarted(this::write);
+    this.reader = Thread.ofPlatform().name("gristway-from-" + name).daemon().unstarted(this::read);
+  }
+
+  @Override
+  public void start() {
+    heard = System.nanoTime();
+    writer.start();
+    reader.start();
+  }
+
+  @Override
+  public long heard() {
+    return heard;
+  }
+
+  @Override
+  public void moved(int rank, PostOffice.Place place) {
+    sayings.add(new Saying.Moved(rank, place));
+  }
+
+  @Override
+  public void send(Parcel parcel) {
+    sayings.add(new Saying.Sent(parcel));
+  }
+
+  @Override
+  public void bye() {
+    sayings.add(new Saying.Bye());
+  }
+
+  @Override
+  public void lost(String why) {
+    sayings.add(new Saying.Lost(why));
+  }
+
+  /**
+   * Ends the connection once all is written that was to be said, and the peer has ended it too; or
+   * the time is up. Closed before the peer has read all, it might never get to know the last of it.
+   */
+  void close(long patienceMillis) throws InterruptedException {
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMillis);
+    if (isElsewhere(writer) && isElsewhere(reader)) {
+      writer.join(patienceMillis);
+      reader.join(Math.max(1, (deadline - System.nanoTime()) / 1_000_000));
+    }
+    abort();
+    join();
+  }
+
+  /** Waits for its threads, which use memory that others give back, unless this is one of them. */
+  void join() {
+    Workers.join(Stream.of(writer, reader).filter(PeerLink::isElsewhere).toList());
+  }
+
+  private static boolean isElsewhere(Thread thread) {
+    return !thread.equals(Thread.currentThread());
+  }
+
+  @Override
+  public void abort() {
+    try {
+      channel.close();
+    } catch (IOException ignored) {
+      // Nobody is left who would care.
+    }
+    writer.interrupt();
+  }
+
+  private void write() {
+    try {
+      while (true) {
+        @Nullable Saying saying = sayings.poll(Peers.SIGN_NANOS, TimeUnit.NANOSECONDS);
+        switch (saying) {
+          case null -> flush(out.put((byte) ALIVE));
+          case Saying.Moved moved -> {
+            put(MOVED).putInt(moved.rank());
+            flush(out.putLong(moved.place().epoch()).putLong(moved.place().step()));
+          }
+          case Saying.Sent(Parcel parcel) -> {
+            write(parcel);
+            listener.sent(parcel);
+          }
+          case Saying.Bye _ -> {
+            flush(put(BYE));
+            return;
+          }
+          case Saying.Lost(String why) -> {
+            byte[] text = why.getBytes(StandardCharsets.UTF_8);
+            int length = Math.min(text.length, MOST_TEXT);
+            flush(put(LOST).putInt(length).put(text, 0, length));
+            return;
+          }
+        }
+      }
+    } catch (IOException | RuntimeException failed) {
+      listener.broken(failed);
+    } catch (InterruptedException closed) {
+      // What is left to be said, nobody hears.
+    }
+  }
+
+  private ByteBuffer put(int kind) {
+    return out.put((byte) kind);
+  }
+
+  private void flush(ByteBuffer buffer) throws IOException {
+    buffer.flip();
+    while (buffer.hasRemaining()) {
+      channel.write(buffer);
+    }
+    buffer.clear();
+  }
+
+  private void write(Parcel parcel) throws IOException {
+    put(PARCEL).putInt(parcel.from()).putInt(parcel.to());
+    out.putLong(parcel.epoch()).putLong(parcel.step()).putInt(parcel.count());
+    for (int i = 0; i < parcel.count(); i++) {
+      if (out.remaining() < 20) {
+        flush(out);
+      }
+      out.putInt(parcel.position(i)).putLong(parcel.sample(i)).putLong(parcel.length(i));
+    }
+    flush(out);
+    for (long at = 0; at < parcel.bytes(); ) {
+      ByteBuffer part =
+          parcel.data().asSlice(at, Math.min(AT_ONCE, parcel.bytes() - at)).asByteBuffer();
+      at += part.remaining();
+      while (part.hasRemaining()) {
+        channel.write(part);
+      }
+    }
+  }
+
+  private void read() {
+    try {
+      while (true) {
+        need(1);
+        int kind = in.get();
+        switch (kind) {
+          case ALIVE -> {}
+          case MOVED -> {
+            need(20);
+            int rank = in.getInt();
+            listener.moved(rank, new PostOffice.Place(in.getLong(), in.getLong()));
+          }
+          case PARCEL -> listener.arrived(readParcel());
+          case BYE -> {
+            listener.left();
+            return;
+          }
+          case LOST -> {
+            listener.lost(readText());
+            return;
+          }
+          default -> throw new IOException("it says something of kind " + kind);
+        }
+      }
+    } catch (IOException | RuntimeException failed) {
+      listener.broken(failed);
+    }
+  }
+
+  private Parcel readParcel() throws IOException {
+    need(28);
+    int from = in.getInt();
+    int to = in.getInt();
+    Parcel parcel = listener.parcel(from, to, in.getLong(), in.getLong());
+    int count = in.getInt();
+    if (count < 0 || count > MOST_SAMPLES) {
+      throw new IOException("it pushes " + count + " samples at once");
+    }
+    for (int i = 0; i < count; i++) {
+      need(20);
+      int position = in.getInt();
+      long sample = in.getLong();
+      long length = in.getLong();
+      listener.check(sample, length);
+      parcel.add(position, sample, length);
+    }
+    for (long at = 0; at < parcel.bytes(); ) {
+      MemorySegment part = parcel.data().asSlice(at, Math.min(AT_ONCE, parcel.bytes() - at));
+      fill(part.asByteBuffer());
+      at += part.byteSize();
+    }
+    return parcel;
+  }
+
+  private String readText() throws IOException {
+    need(4);
+    int length = in.getInt();
+    if (length < 0 || length > MOST_TEXT) {
+      throw new IOException("it says something of " + length + " bytes");
+    }
+    byte[] text = new byte[length];
+    fill(ByteBuffer.wrap(text));
+    return new String(text, StandardCharsets.UTF_8);
+  }
+
+  /** Fills a buffer: first with what was read ahead. */
+  private void fill(ByteBuffer target) throws IOException {
+    int ahead = Math.min(in.remaining(), target.remaining());
+    target.put(in.slice(in.position(), ahead));
+    in.position(in.position() + ahead);
+    while (target.hasRemaining()) {
+      hear(channel.read(target));
+    }
+  }
+
+  /** Reads until so many bytes are there. */
+  private void need(int bytes) throws IOException {
+    if (in.remaining() < bytes) {
+      in.compact();
+      try {
+        while (in.position() < bytes) {
+          hear(channel.read(in));
+        }
+      } finally {
+        in.flip();
+      }
+    }
+  }
+
+  private void hear(int bytes) throws IOException {
+    if (bytes < 0) {
+      throw new EOFException("it has closed the connection");
+    }
+    heard = System.nanoTime();
+  }
+}

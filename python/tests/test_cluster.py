@@ -1,0 +1,226 @@
+"""Several nodes of one job, on loopback: what ranks get, and what becomes of them when one is lost."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster import Job, Raised, job
+from conftest import PackedFiles
+from processes import assert_no_node, command, nodes
+
+READING: dict[str, Any] = {"batch_size": 4, "seed": 5, "memory": "64KiB", "extent": "8KiB"}
+SAMPLES = 300
+
+
+@pytest.fixture(scope="module")
+def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
+    return dataset(samples=SAMPLES, size=(200, 3000))
+
+
+def planned(
+    plan: Callable[..., subprocess.CompletedProcess[str]], nodes: int, ranks: int
+) -> list[list[list[str]]]:
+    """What `gristway plan --order` prints: the keys of an epoch, by rank and step."""
+    printed = plan("--nodes", nodes, "--ranks", ranks).stdout
+    order: list[list[list[str]]] = [[] for _ in range(ranks)]
+    for line in printed.splitlines():
+        epoch, step, rank, _, key = line.split("\t")
+        if epoch == "0":
+            batches = order[int(rank)]
+            if int(step) == len(batches):
+                batches.append([])
+            batches[int(step)].append(key)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("policy", "exchange"),
+    [("redirect", 0), ("redirect", 0.5), ("redirect", 1), ("chunk-shuffle", 1)],
+)
+def test_ranks_of_several_nodes_get_what_is_planned(
+    packed: PackedFiles,
+    runtime_dir: Path,
+    gristway_command: Callable[..., subprocess.CompletedProcess[str]],
+    policy: str,
+    exchange: float,
+) -> None:
+    plan = functools.partial(
+        gristway_command,
+        *("plan", packed.path, "--order", "-", "--policy", policy, "--exchange", exchange),
+        *("--seed", 5, "--batch-size", 4, "--memory", "64KiB", "--extent", "8KiB"),
+    )
+    with job(packed.path, 3, 2, policy=policy, exchange=exchange, **READING) as running:
+        first, second = running.epoch(), running.epoch()
+        counters = running.ask("counters")[0]
+        assert len(nodes(runtime_dir)) == 3
+    assert first == planned(plan, 3, 6)
+    for epoch in (first, second):
+        assert len({len(batches) for batches in epoch}) == 1
+        keys = [key for batches in epoch for batch in batches for key in batch]
+        assert sorted(keys) == list(packed.keys)
+    assert first != second
+    assert (counters["received"] > 0) == (exchange > 0)
+    assert_no_node(runtime_dir, 10)
+
+
+def test_nodes_that_are_about_to_do_something_else_are_refused(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    with job(packed.path, 2, 1, own={1: {"seed": 6}}, exchange=1, **READING) as running:
+        for rank in running.ranks:
+            rank.tell("1")
+        said = []
+        for rank in running.ranks:
+            with pytest.raises(Raised) as raised:
+                rank.answer()
+            said.append(str(raised.value))
+    assert any("seed=6" in line and "seed=5" in line for line in said), said
+    assert_no_node(runtime_dir, 10)
+
+
+def test_without_a_secret_nothing_is_exchanged(packed: PackedFiles, runtime_dir: Path) -> None:
+    without = {"GRISTWAY_JOB_SECRET": ""}
+    with job(packed.path, 2, 1, variables=without, exchange=1, **READING) as running:
+        for rank in running.ranks:
+            rank.tell("1")
+            with pytest.raises(Raised, match="the same secret in GRISTWAY_JOB_SECRET"):
+                rank.answer()
+    with job(packed.path, 2, 1, variables=without, **READING) as running:
+        assert len(running.take(3)) == 2  # each reads its own, and nobody knows of the other
+
+
+def test_nodes_meet_by_a_folder(packed: PackedFiles, tmp_path: Path, runtime_dir: Path) -> None:
+    by_folder = {"GRISTWAY_NODES": f"{tmp_path}/meet"}
+    with job(packed.path, 2, 1, variables=by_folder, exchange=1, **READING) as running:
+        assert len(running.take(3)) == 2
+    assert list((tmp_path / "meet").iterdir()) == []
+    assert_no_node(runtime_dir, 10)
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
+    packed: PackedFiles, runtime_dir: Path, tmp_path: Path, where: str
+) -> None:
+    room: dict[str, Any] = (
+        {"cache": "4MiB"} if where == "memory" else {"cache_disk": "4MiB", "cache_folder": tmp_path}
+    )
+    with job(packed.path, 2, 1, exchange=1, homes="hashed", **room, **READING) as running:
+        epochs = [running.epoch()]
+        first = sum(each["storage-bytes"] for each in running.ask("counters"))
+        epochs += [running.epoch() for _ in range(2)]
+        counters = running.ask("counters")
+    for epoch in epochs:
+        keys = [key for batches in epoch for batch in batches for key in batch]
+        assert sorted(keys) == list(packed.keys)
+    size = sum(len(packed.data(key)) for key in packed.keys)
+    assert sum(each["storage-bytes"] for each in counters) == first >= size
+    assert sum(each["fetched-bytes"] for each in counters) > 1.5 * size
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nodes_read_what_is_placed_on_their_own_disks(
+    packed: PackedFiles,
+    runtime_dir: Path,
+    tmp_path: Path,
+    gristway_command: Callable[..., subprocess.CompletedProcess[str]],
+    dataset: Callable[..., PackedFiles],
+) -> None:
+    chunks = dataset(samples=SAMPLES, size=(200, 3000), pack=("--chunk-size", "64KiB"))
+    own = [tmp_path / "a.gw", tmp_path / "b.gw", tmp_path / "c.gw"]
+    gristway_command("place", chunks.path, "--nodes", 3, *own)
+    with job(own, 3, 1, exchange=1, homes="placed", **READING) as running:
+        epoch = running.epoch()
+    keys = [key for batches in epoch for batch in batches for key in batch]
+    assert sorted(keys) == list(chunks.keys)
+
+
+def _node_of(rank: int, runtime_dir: Path) -> int:
+    """The process of a rank's node: its settings are not on its command line, its clients are."""
+    for node in nodes(runtime_dir):
+        status = Path("/proc", str(node), "status").read_text()
+        parent = int(status.split("PPid:")[1].split()[0])
+        if parent == rank:
+            return node
+    raise AssertionError(f"process {rank} has started no node")
+
+
+def all_raise(running: Job, seconds: float) -> list[str]:
+    """What all ranks raise, which they do within some seconds."""
+    deadline = time.monotonic() + seconds
+    said = []
+    for rank in running.ranks:
+        rank.tell("1000000")
+    for rank in running.ranks:
+        try:
+            while True:
+                rank.answer(max(0.1, deadline - time.monotonic()))
+        except Raised as raised:
+            said.append(str(raised))
+    return said
+
+
+@pytest.mark.parametrize("exchange", [0, 1])
+@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_node_that_is_lost_is_named_at_every_rank(
+    packed: PackedFiles, runtime_dir: Path, strike: signal.Signals, exchange: float
+) -> None:
+    with job(packed.path, 3, 1, exchange=exchange, **READING) as running:
+        running.take(2)
+        victim = _node_of(running.ranks[1].process.pid, runtime_dir)
+        os.kill(victim, strike)
+        begin = time.monotonic()
+        try:
+            others = Job([running.ranks[0], running.ranks[2]])
+            said = all_raise(others, 10)
+            assert time.monotonic() - begin < 10
+            for line in said:
+                assert "MachineError: node 1 at 127.0.0.1:" in line and "is lost" in line, line
+                assert "start the job again from its last state" in line
+        finally:
+            if command(victim):
+                os.kill(victim, signal.SIGCONT)
+        if strike == signal.SIGKILL:
+            (own,) = all_raise(Job([running.ranks[1]]), 10)
+            assert "LostNodeError: the node of this machine is gone" in own
+    assert_no_node(runtime_dir, 15)
+
+
+def test_a_node_that_hangs_for_a_while_slows_the_job_only(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    with job(packed.path, 2, 1, exchange=1, **READING) as running:
+        taken = running.take(2)
+        victim = _node_of(running.ranks[1].process.pid, runtime_dir)
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(victim, signal.SIGCONT)
+        rest = running.epoch()
+    keys = [key for part in (taken, rest) for rank in part for batch in rank for key in batch]
+    assert sorted(keys) == list(packed.keys)
+
+
+@pytest.mark.parametrize("again", [(1, 1), (3, 1), (2, 2)])
+def test_a_job_that_was_killed_goes_on_in_another_world(
+    packed: PackedFiles, runtime_dir: Path, tmp_path: Path, again: tuple[int, int]
+) -> None:
+    with job(packed.path, 2, 1, exchange=1, **READING) as running:
+        before = running.take(7)
+        state = tmp_path / "state"
+        state.write_text(json.dumps(running.ask("state")[0]))
+        running.take(3)  # is lost with the job
+        for node in nodes(runtime_dir):
+            os.kill(node, signal.SIGKILL)
+    with job(packed.path, *again, exchange=1, state=state, **READING) as resumed:
+        after = resumed.epoch()
+    keys = [key for part in (before, after) for rank in part for batch in rank for key in batch]
+    assert sorted(keys) == list(packed.keys)
+    assert_no_node(runtime_dir, 15)
