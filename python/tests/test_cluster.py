@@ -127,6 +127,29 @@ def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("policy", ["clairvoyant", "locality"])
+def test_what_another_node_keeps_is_fetched_from_there(
+    packed: PackedFiles, runtime_dir: Path, policy: str
+) -> None:
+    reading = {**READING, "memory": "4MiB"}
+    with job(packed.path, 3, 2, policy=policy, **reading) as running:
+        epochs, read = [], []
+        for _ in range(4):
+            epochs.append(running.epoch())
+            # Each node once: its ranks count together.
+            read.append(sum(each["storage-reads"] for each in running.ask("counters")[::2]))
+        counters = running.ask("counters")[::2]
+    for epoch in epochs:
+        keys = [key for batches in epoch for batch in batches for key in batch]
+        assert sorted(keys) == list(packed.keys)
+    # A rank that is ahead wants a few before another has kept them.
+    assert read[0] >= SAMPLES
+    assert read[3] - read[2] <= SAMPLES / 20
+    assert policy != "locality" or read[3] == read[2], "all is kept since the first epoch"
+    assert sum(each["fall-backs"] for each in counters) < SAMPLES / 2
+    assert sum(each["fetched"] for each in counters) > 2 * SAMPLES
+
+
 def test_nodes_read_what_is_placed_on_their_own_disks(
     packed: PackedFiles,
     runtime_dir: Path,

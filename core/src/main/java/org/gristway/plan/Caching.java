@@ -17,6 +17,11 @@ public record Caching(long diskBytes, int epochs, Rates rates) {
   /** The tier that is on the node's own disk. */
   public static final int DISK = 1;
 
+  /** True for one of the tiers. */
+  public static boolean isTier(int tier) {
+    return tier == MEMORY || tier == DISK;
+  }
+
   /** What is decided at once: in a longer run, this many epochs at a time. */
   public static final int MOST_EPOCHS = 32;
 

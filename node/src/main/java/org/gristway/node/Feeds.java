@@ -11,6 +11,7 @@ import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.SampleSet;
+import org.gristway.plan.World;
 import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
 
@@ -42,7 +43,7 @@ final class Feeds implements AutoCloseable {
     SampleSet named;
     try {
       named = settings.samples(dataset.size());
-      this.job = new Job(settings, dataset.snapshot(), notices);
+      this.job = new Job(settings, dataset.snapshot(), this::copyKept, notices);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -91,8 +92,16 @@ final class Feeds implements AutoCloseable {
     return known;
   }
 
-  /** Copies what another rank of this node keeps; what is on other nodes is read from the store. */
+  /** Copies what another rank keeps, of this node or of another. */
   private boolean fetch(int rank, long sample, int tier, MemorySegment target) {
+    World nodes = settings.nodes();
+    return nodes.nodeOf(rank) == nodes.node()
+        ? copyKept(rank, sample, tier, target)
+        : job.caches().fetch(rank, sample, tier, target);
+  }
+
+  /** Copies what a rank of this node keeps. */
+  private boolean copyKept(int rank, long sample, int tier, MemorySegment target) {
     RankFeed feed = ranks.get(rank);
     return feed != null && feed.copyKept(sample, tier, target);
   }

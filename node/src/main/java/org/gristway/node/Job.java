@@ -12,6 +12,7 @@ import org.gristway.peer.JobSecret;
 import org.gristway.peer.MeetingPoint;
 import org.gristway.peer.Mesh;
 import org.gristway.plan.World;
+import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -43,9 +44,10 @@ final class Job implements AutoCloseable {
   /**
    * Begins to look for the other nodes, if there are any to meet.
    *
+   * @param here what ranks of this node keep, for the others
    * @param notices told a line for each stranger
    */
-  Job(Settings settings, Snapshot snapshot, Consumer<String> notices) {
+  Job(Settings settings, Snapshot snapshot, PeerCaches here, Consumer<String> notices) {
     MeetingPoint point = settings.meetingPoint();
     World world = settings.nodes();
     int window = settings.exchange().window();
@@ -89,6 +91,7 @@ final class Job implements AutoCloseable {
             new InetSocketAddress(settings.listensAt(), 0),
             JobSecret.of(secret),
             settings.intent(snapshot),
+            here,
             listener);
     Mesh open = mesh;
     this.joining =
@@ -128,6 +131,11 @@ final class Job implements AutoCloseable {
         case null, default -> throw new IllegalStateException(refused.getCause());
       }
     }
+  }
+
+  /** What ranks of other nodes keep. Nothing, where nodes do not know each other. */
+  PeerCaches caches() {
+    return mesh == null ? PeerCaches.NONE : mesh.caches();
   }
 
   /** Tells the other ranks that one of this node has ended: none of them is to wait for it. */

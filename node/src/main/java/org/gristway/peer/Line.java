@@ -21,6 +21,12 @@ interface Line {
   /** What a rank of this node pushes to one of the peer. */
   void send(Parcel parcel);
 
+  /**
+   * Asks for a sample that a rank of the peer keeps. It ends, there or not, with the answer or with
+   * the connection.
+   */
+  void ask(Wanted sample);
+
   /** This node is done; the last that is said. */
   void bye();
 

@@ -12,6 +12,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.gristway.Failure;
 import org.gristway.plan.World;
+import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -63,6 +64,7 @@ public final class Mesh implements AutoCloseable {
    * @param world of the job, and which node this is
    * @param listenAt where; port 0 for any that is free
    * @param intent that all nodes must have in common, in lines of {@code name=value}
+   * @param here what ranks of this node keep, for the others
    */
   public Mesh(
       World world,
@@ -71,12 +73,13 @@ public final class Mesh implements AutoCloseable {
       InetSocketAddress listenAt,
       JobSecret secret,
       String intent,
+      PeerCaches here,
       Listener listener) {
     this.world = world;
     this.greeting = new Greeting(secret, world.node(), intent);
     this.secret = secret;
     this.listener = listener;
-    this.peers = new Peers(world, snapshot, window, listener::lost);
+    this.peers = new Peers(world, snapshot, window, here, listener::lost);
     try {
       server = ServerSocketChannel.open();
       try {
@@ -103,6 +106,11 @@ public final class Mesh implements AutoCloseable {
   /** What the ranks of this node push and get samples by. */
   public PostOffice office() {
     return peers.office();
+  }
+
+  /** What the ranks of the other nodes keep. */
+  public PeerCaches caches() {
+    return peers;
   }
 
   /**

@@ -2,14 +2,18 @@ package org.gristway.peer;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.gristway.dataset.Workers;
 import org.gristway.read.Parcel;
@@ -20,8 +24,9 @@ import org.jspecify.annotations.Nullable;
  * A connection between two nodes that have greeted each other. One thread writes what is to be
  * said, in its order, and that this node is alive when there is nothing to say; another reads what
  * the peer says. How much waits to be written is bounded by what the ranks of the peer have room
- * for. What is said is neither encrypted nor signed: a network on which others can get in between
- * two nodes must be kept from them, as for the trainers' own traffic.
+ * for, and by how many samples they ask for at once. What is said is neither encrypted nor signed:
+ * a network on which others can get in between two nodes must be kept from them, as for the
+ * trainers' own traffic.
  *
  * <pre>
  * kind 1, and then (numbers are little-endian)
@@ -31,6 +36,8 @@ import org.jspecify.annotations.Nullable;
  *              n times: position 4, sample 8, length 8 (-1: damaged); then the bytes of all
  *   4 bye      this node is done, and says nothing more
  *   5 lost     length 4, text: why this node gives the job up
+ *   6 fetch    ticket 8, rank 4, sample 8, tier 4: what a rank of the other keeps
+ *   7 kept     ticket 8, length 8 (-1: it is not there); then its bytes
  * </pre>
  */
 final class PeerLink implements Line {
@@ -53,6 +60,19 @@ final class PeerLink implements Line {
     /** A parcel has been written, and its memory is free. */
     void sent(Parcel parcel);
 
+    /** Refuses a request for a sample that cannot be meant. */
+    void checkFetch(int rank, long sample, int tier) throws IOException;
+
+    /** The length of a sample. */
+    long length(long sample);
+
+    /**
+     * Copies a sample that a rank of this node keeps; false if it does not.
+     *
+     * @param target of the sample's length; if it was not there, it may hold anything
+     */
+    boolean copyKept(int rank, long sample, int tier, MemorySegment target);
+
     /** The peer is done, and says nothing more. */
     void left();
 
@@ -68,6 +88,10 @@ final class PeerLink implements Line {
   private static final int PARCEL = 3;
   private static final int BYE = 4;
   private static final int LOST = 5;
+  private static final int FETCH = 6;
+  private static final int KEPT = 7;
+
+  private static final long MISSING = -1;
 
   private static final int BUFFER = 1 << 16;
   private static final int MOST_TEXT = 4096;
@@ -79,6 +103,10 @@ final class PeerLink implements Line {
     record Moved(int rank, PostOffice.Place place) implements Saying {}
 
     record Sent(Parcel parcel) implements Saying {}
+
+    record Fetch(long ticket, Wanted wanted) implements Saying {}
+
+    record Kept(long ticket, int rank, long sample, int tier) implements Saying {}
 
     record Bye() implements Saying {}
 
@@ -92,6 +120,10 @@ final class PeerLink implements Line {
   private final ByteBuffer out = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
   private final Thread writer;
   private final Thread reader;
+  private final Map<Long, Wanted> wanted = new ConcurrentHashMap<>(); // by ticket
+  private final AtomicLong tickets = new AtomicLong();
+  private MemorySegment answer = MemorySegment.NULL; // of the writer
+  private volatile boolean isOver; // nothing more is written, or read
   private volatile long heard = System.nanoTime();
 
   PeerLink(SocketChannel channel, String name, Listener listener) {
@@ -122,6 +154,16 @@ final class PeerLink implements Line {
   @Override
   public void send(Parcel parcel) {
     sayings.add(new Saying.Sent(parcel));
+  }
+
+  @Override
+  public void ask(Wanted sample) {
+    long ticket = tickets.incrementAndGet();
+    wanted.put(ticket, sample);
+    sayings.add(new Saying.Fetch(ticket, sample));
+    if (isOver) {
+      sample.giveUp(); // whoever gave up all that were wanted may have missed it
+    }
   }
 
   @Override
@@ -168,7 +210,7 @@ final class PeerLink implements Line {
   }
 
   private void write() {
-    try {
+    try (Arena memory = Arena.ofConfined()) {
       while (true) {
         @Nullable Saying saying = sayings.poll(Peers.SIGN_NANOS, TimeUnit.NANOSECONDS);
         switch (saying) {
@@ -181,6 +223,11 @@ final class PeerLink implements Line {
             write(parcel);
             listener.sent(parcel);
           }
+          case Saying.Fetch(long ticket, Wanted sample) -> {
+            put(FETCH).putLong(ticket).putInt(sample.rank());
+            flush(out.putLong(sample.sample()).putInt(sample.tier()));
+          }
+          case Saying.Kept kept -> write(kept, memory);
           case Saying.Bye _ -> {
             flush(put(BYE));
             return;
@@ -197,6 +244,8 @@ final class PeerLink implements Line {
       listener.broken(failed);
     } catch (InterruptedException closed) {
       // What is left to be said, nobody hears.
+    } finally {
+      endFetching();
     }
   }
 
@@ -222,9 +271,25 @@ final class PeerLink implements Line {
       out.putInt(parcel.position(i)).putLong(parcel.sample(i)).putLong(parcel.length(i));
     }
     flush(out);
-    for (long at = 0; at < parcel.bytes(); ) {
-      ByteBuffer part =
-          parcel.data().asSlice(at, Math.min(AT_ONCE, parcel.bytes() - at)).asByteBuffer();
+    write(parcel.data().asSlice(0, parcel.bytes()));
+  }
+
+  private void write(Saying.Kept kept, Arena memory) throws IOException {
+    long length = listener.length(kept.sample());
+    if (answer.byteSize() < length) {
+      answer = memory.allocate(Math.max(length, 2 * answer.byteSize()));
+    }
+    MemorySegment bytes = answer.asSlice(0, length);
+    boolean isHere = listener.copyKept(kept.rank(), kept.sample(), kept.tier(), bytes);
+    flush(put(KEPT).putLong(kept.ticket()).putLong(isHere ? length : MISSING));
+    if (isHere) {
+      write(bytes);
+    }
+  }
+
+  private void write(MemorySegment bytes) throws IOException {
+    for (long at = 0; at < bytes.byteSize(); ) {
+      ByteBuffer part = bytes.asSlice(at, Math.min(AT_ONCE, bytes.byteSize() - at)).asByteBuffer();
       at += part.remaining();
       while (part.hasRemaining()) {
         channel.write(part);
@@ -245,6 +310,8 @@ final class PeerLink implements Line {
             listener.moved(rank, new PostOffice.Place(in.getLong(), in.getLong()));
           }
           case PARCEL -> listener.arrived(readParcel());
+          case FETCH -> readFetch();
+          case KEPT -> readKept();
           case BYE -> {
             listener.left();
             return;
@@ -258,6 +325,49 @@ final class PeerLink implements Line {
       }
     } catch (IOException | RuntimeException failed) {
       listener.broken(failed);
+    } finally {
+      endFetching();
+    }
+  }
+
+  private void endFetching() {
+    isOver = true;
+    wanted.values().forEach(Wanted::giveUp);
+  }
+
+  private void readFetch() throws IOException {
+    need(24);
+    long ticket = in.getLong();
+    int rank = in.getInt();
+    long sample = in.getLong();
+    int tier = in.getInt();
+    listener.checkFetch(rank, sample, tier);
+    sayings.add(new Saying.Kept(ticket, rank, sample, tier));
+  }
+
+  private void readKept() throws IOException {
+    need(16);
+    long ticket = in.getLong();
+    long length = in.getLong();
+    Wanted sample = wanted.remove(ticket);
+    if (sample == null) {
+      throw new IOException("it answers what it was not asked");
+    }
+    if (length == MISSING) {
+      sample.giveUp();
+    } else if (length != sample.target().byteSize()) {
+      sample.giveUp();
+      throw new IOException("it has " + length + " bytes of sample " + sample.sample());
+    } else if (sample.begin()) {
+      boolean isHere = false;
+      try {
+        fill(sample.target());
+        isHere = true;
+      } finally {
+        sample.end(isHere);
+      }
+    } else {
+      skip(length);
     }
   }
 
@@ -278,11 +388,7 @@ final class PeerLink implements Line {
       listener.check(sample, length);
       parcel.add(position, sample, length);
     }
-    for (long at = 0; at < parcel.bytes(); ) {
-      MemorySegment part = parcel.data().asSlice(at, Math.min(AT_ONCE, parcel.bytes() - at));
-      fill(part.asByteBuffer());
-      at += part.byteSize();
-    }
+    fill(parcel.data().asSlice(0, parcel.bytes()));
     return parcel;
   }
 
@@ -295,6 +401,24 @@ final class PeerLink implements Line {
     byte[] text = new byte[length];
     fill(ByteBuffer.wrap(text));
     return new String(text, StandardCharsets.UTF_8);
+  }
+
+  private void fill(MemorySegment target) throws IOException {
+    for (long at = 0; at < target.byteSize(); ) {
+      MemorySegment part = target.asSlice(at, Math.min(AT_ONCE, target.byteSize() - at));
+      fill(part.asByteBuffer());
+      at += part.byteSize();
+    }
+  }
+
+  /** Reads something for which nobody waits any more. */
+  private void skip(long bytes) throws IOException {
+    for (long left = bytes; left > 0; ) {
+      need(1);
+      int part = (int) Math.min(left, in.remaining());
+      in.position(in.position() + part);
+      left -= part;
+    }
   }
 
   /** Fills a buffer: first with what was read ahead. */

@@ -1,12 +1,15 @@
 package org.gristway.peer;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import org.gristway.Failure;
+import org.gristway.plan.Caching;
 import org.gristway.plan.World;
 import org.gristway.read.Parcel;
+import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * and what it does about it. It has no sockets, and whoever watches with it tells it the time, so
  * that whole jobs can be simulated with it. Any thread may call.
  */
-final class Peers implements PostOffice.Carrier {
+final class Peers implements PostOffice.Carrier, PeerCaches {
 
   /** Without a sign of life, after which a node is lost. */
   static final long SILENCE_NANOS = 6_000_000_000L;
@@ -24,8 +27,12 @@ final class Peers implements PostOffice.Carrier {
   /** How long a node that has nothing to say keeps silent before it gives a sign of life. */
   static final long SIGN_NANOS = 500_000_000L;
 
+  /** For a sample that another node keeps: a store that is asked instead answers sooner. */
+  private static final long FETCH_NANOS = 5_000_000_000L;
+
   private final World world;
   private final Snapshot snapshot;
+  private final PeerCaches here;
   private final PostOffice office;
   private final Consumer<Failure> lost;
   private final @Nullable Line[] lines; // by node
@@ -36,10 +43,12 @@ final class Peers implements PostOffice.Carrier {
 
   /**
    * @param world of the job, and which node this is
+   * @param here what ranks of this node keep, for the others
    * @param lost told once if the job is over
    */
-  Peers(World world, Snapshot snapshot, int window, Consumer<Failure> lost) {
+  Peers(World world, Snapshot snapshot, int window, PeerCaches here, Consumer<Failure> lost) {
     this.world = world;
+    this.here = here;
     this.snapshot = snapshot;
     this.lost = lost;
     this.lines = new Line[world.nodes()];
@@ -188,6 +197,17 @@ final class Peers implements PostOffice.Carrier {
     }
   }
 
+  @Override
+  public boolean fetch(int rank, long sample, int tier, MemorySegment target) {
+    Line line = line(world.nodeOf(rank));
+    if (line == null || !isGoing()) {
+      return false;
+    }
+    Wanted wanted = new Wanted(rank, sample, tier, target);
+    line.ask(wanted);
+    return wanted.await(FETCH_NANOS);
+  }
+
   /** What is done about what a node says. */
   PeerLink.Listener listener(int node) {
     return new FromPeer(node);
@@ -227,6 +247,24 @@ final class Peers implements PostOffice.Carrier {
           || (length != Parcel.DAMAGED && length != snapshot.length(sample))) {
         throw new IOException("it pushes " + length + " bytes of sample " + sample);
       }
+    }
+
+    @Override
+    public void checkFetch(int rank, long sample, int tier) throws IOException {
+      checkRank(rank, world.node());
+      if (sample < 0 || sample >= snapshot.sampleCount() || !Caching.isTier(tier)) {
+        throw new IOException("it wants sample " + sample + " of tier " + tier);
+      }
+    }
+
+    @Override
+    public long length(long sample) {
+      return snapshot.length(sample);
+    }
+
+    @Override
+    public boolean copyKept(int rank, long sample, int tier, MemorySegment target) {
+      return here.fetch(rank, sample, tier, target);
     }
 
     @Override

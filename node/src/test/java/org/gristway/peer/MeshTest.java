@@ -7,6 +7,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -25,9 +26,11 @@ import java.util.concurrent.TimeoutException;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.node.Packed;
+import org.gristway.plan.Caching;
 import org.gristway.plan.Exchange;
 import org.gristway.plan.World;
 import org.gristway.read.Parcel;
+import org.gristway.read.PeerCaches;
 import org.gristway.read.Post;
 import org.gristway.testing.Seeds;
 import org.junit.jupiter.api.AfterAll;
@@ -54,6 +57,7 @@ class MeshTest {
 
   private final List<Mesh> meshes = new ArrayList<>();
   private final List<Failure> losses = Collections.synchronizedList(new ArrayList<>());
+  private volatile PeerCaches kept = PeerCaches.NONE; // by all
   private final List<String> refusals = Collections.synchronizedList(new ArrayList<>());
 
   @BeforeAll
@@ -89,6 +93,7 @@ class MeshTest {
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             secret,
             intent,
+            this::keep,
             new Mesh.Listener() {
               @Override
               public void lost(Failure why) {
@@ -102,6 +107,10 @@ class MeshTest {
             });
     meshes.add(mesh);
     return mesh;
+  }
+
+  private boolean keep(int rank, long sample, int tier, MemorySegment target) {
+    return kept.fetch(rank, sample, tier, target);
   }
 
   private List<InetSocketAddress> addresses() {
@@ -342,7 +351,11 @@ class MeshTest {
             message(3, 1, 0, 0, 0, 0, 0, 1 << 30),
             message(3, 1, 0, 0, 0, 0, 0, 1, 0, 3, 0, 1 << 30, 1), // a sample of another length
             message(3, 1, 0, 0, 0, 0, 0, 1, 0, 1 << 20, 0, 10, 0), // a sample that is not there
-            message(5, 1 << 30)); // a reason without end
+            message(5, 1 << 30), // a reason without end
+            message(6, 1, 0, 1, 3, 0, 0), // wants what a rank keeps that is not here
+            message(6, 1, 0, 0, 1 << 20, 0, 0), // a sample that is not there
+            message(6, 1, 0, 0, 3, 0, 2), // a tier that is not there
+            message(7, 1, 0, 10, 0)); // answers what it was not asked
     for (byte[] each : odd) {
       losses.clear();
       Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
@@ -420,6 +433,55 @@ class MeshTest {
       assertThat(silent.isClosed()).isFalse();
     }
     assertThat(System.nanoTime() - start).isBetween(5_000_000_000L, 10_000_000_000L);
+  }
+
+  @Test
+  void what_a_rank_keeps_is_there_for_those_of_other_nodes() throws Exception {
+    kept =
+        (rank, sample, tier, target) -> {
+          target.asByteBuffer().put(bytes(sample));
+          return rank == 1 && tier == Caching.DISK && sample % 3 != 0;
+        };
+    connect(2, 2);
+    PeerCaches caches = meshes.get(0).caches();
+    List<CompletableFuture<Void>> asking = new ArrayList<>();
+    for (int thread = 0; thread < 8; thread++) {
+      asking.add(
+          CompletableFuture.runAsync(
+              () -> {
+                for (long sample = 0; sample < 100; sample++) {
+                  byte[] bytes = bytes(sample);
+                  byte[] target = new byte[bytes.length];
+                  MemorySegment memory = MemorySegment.ofArray(target);
+                  assertThat(caches.fetch(1, sample, Caching.MEMORY, memory)).isFalse();
+                  boolean isKept = sample % 3 != 0;
+                  assertThat(caches.fetch(1, sample, Caching.DISK, memory)).isEqualTo(isKept);
+                  if (isKept) {
+                    assertThat(target).isEqualTo(bytes);
+                  }
+                }
+              },
+              THREADS));
+    }
+    for (CompletableFuture<Void> each : asking) {
+      each.get();
+    }
+  }
+
+  @Test
+  void who_waits_for_a_sample_of_a_node_that_breaks_off_goes_without_it() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    CompletableFuture<Boolean> waiting;
+    try (Socket mute = impostor(mesh)) {
+      byte[] target = new byte[(int) dataset.snapshot().length(3)];
+      waiting =
+          CompletableFuture.supplyAsync(
+              () -> mesh.caches().fetch(1, 3, Caching.MEMORY, MemorySegment.ofArray(target)),
+              THREADS);
+      mute.getInputStream().readNBytes(25); // the question, after which nothing is said
+    }
+    assertThat(waiting.get(3, TimeUnit.SECONDS)).isFalse();
+    assertThat(mesh.caches().fetch(1, 3, Caching.MEMORY, MemorySegment.NULL)).isFalse();
   }
 
   @Test

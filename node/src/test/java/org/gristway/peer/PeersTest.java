@@ -4,14 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.EOFException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.node.Packed;
+import org.gristway.plan.Caching;
 import org.gristway.plan.World;
 import org.gristway.read.Parcel;
+import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -31,7 +34,7 @@ class PeersTest {
 
   private final List<Failure> losses = new ArrayList<>();
   private final Peers peers =
-      new Peers(new World(6, 3, 0), dataset.snapshot(), WINDOW, losses::add);
+      new Peers(new World(6, 3, 0), dataset.snapshot(), WINDOW, PeerCaches.NONE, losses::add);
   private final Recorder first = new Recorder();
   private final Recorder second = new Recorder();
 
@@ -73,6 +76,15 @@ class PeersTest {
     @Override
     public void send(Parcel parcel) {
       said.add("parcel for rank " + parcel.to());
+    }
+
+    @Override
+    public void ask(Wanted sample) {
+      said.add("rank " + sample.rank() + " keeps sample " + sample.sample());
+      if (sample.begin()) {
+        sample.target().fill((byte) 7);
+        sample.end(true);
+      }
     }
 
     @Override
@@ -171,6 +183,27 @@ class PeersTest {
     assertThat(losses).isEmpty();
     assertThat(first.said).containsExactly("start", "bye");
     assertThat(peers.connect(1, first)).isFalse();
+  }
+
+  @Test
+  void what_a_rank_keeps_is_asked_for_at_its_node_while_that_is_there() {
+    connect();
+    byte[] target = new byte[5];
+    assertThat(peers.fetch(3, 8, Caching.MEMORY, MemorySegment.ofArray(target))).isTrue();
+    assertThat(target).containsOnly(7);
+    peers.listener(1).left();
+    assertThat(peers.fetch(3, 8, Caching.MEMORY, MemorySegment.ofArray(target))).isFalse();
+    assertThat(peers.fetch(4, 9, Caching.DISK, MemorySegment.ofArray(target))).isTrue();
+    assertThat(first.said).containsExactly("start", "rank 3 keeps sample 8", "abort");
+    assertThat(second.said).containsExactly("start", "rank 4 keeps sample 9");
+  }
+
+  @Test
+  void nobody_is_asked_for_anything_when_the_job_is_over() {
+    connect();
+    peers.listener(1).lost("node 2 at c:1 is lost: so they say");
+    assertThat(peers.fetch(4, 9, Caching.MEMORY, MemorySegment.NULL)).isFalse();
+    assertThat(second.said).hasSize(2);
   }
 
   @Test

@@ -185,6 +185,7 @@ final class SimulatedJob implements AutoCloseable {
               new World(ranks, nodes, node),
               originals.snapshot(),
               options.exchange().window(),
+              PeerCaches.NONE,
               why -> {});
     }
     network.connect(peers);

@@ -157,6 +157,11 @@ final class VirtualNetwork {
     }
 
     @Override
+    public void ask(Wanted sample) {
+      sample.giveUp(); // nothing is kept in these jobs
+    }
+
+    @Override
     public void bye() {
       say(() -> last(by -> by.listener.left()));
     }
