@@ -42,9 +42,6 @@ public final class PlanExecutor {
 
   private static final long NONE = -1;
 
-  /** Samples that are tried in place of a batch that is damaged as a whole. */
-  private static final int STAND_IN_TRIES = 1000;
-
   private final int lane;
   private final StepSource run;
   private final Snapshot snapshot;
@@ -57,53 +54,21 @@ public final class PlanExecutor {
   private final Handover handover;
   private final Handover.RankAreas areas;
   private final long[] verified; // a bit a sample, of those that stay
-  private final SampleSet standIns;
+  private final StandIns standIns;
   private final LanePost post;
   private final LaneCache cache;
-  private long lastGood = NONE;
   private final CRC32C checksum = new CRC32C();
 
   private final List<PlanStep> steps = new ArrayList<>(); // of the batch at hand
   private final ArrayDeque<Long> loadEpochs = new ArrayDeque<>(); // of the loads among them
-  private final ArrayDeque<Optional<Straight>> sends = new ArrayDeque<>(); // of the pushes
+  private final ArrayDeque<Optional<Place.Straight>> sends = new ArrayDeque<>(); // of the pushes
   private final List<Place> places = new ArrayList<>();
   private long epoch; // of the batch at hand
   private long used; // bytes of its area
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
-  private @Nullable Straight straight; // the read that the next delivery, or push, needs
+  private Place.@Nullable Straight straight; // the read that the next delivery, or push, needs
   private PlanStep.@Nullable Receive received; // what the next delivery is of
   private long entered = NONE; // the epoch that comes behind the batch at hand
-
-  /** A place of the batch at hand. */
-  private static final class Place {
-    final PlanStep.Deliver deliver;
-    final @Nullable Straight straight; // if it is read here, past the frames
-    final PlanStep.@Nullable Receive received; // if another rank pushes it
-    @Nullable Place original; // the place whose bytes it shows, if it repeats one
-    long offset;
-    long length;
-    boolean damaged;
-    @Nullable Place replacedBy;
-
-    Place(
-        PlanStep.Deliver deliver,
-        @Nullable Straight straight,
-        PlanStep.@Nullable Receive received) {
-      this.deliver = deliver;
-      this.straight = straight;
-      this.received = received;
-    }
-  }
-
-  /** A read that goes past the frames: where it goes is known when its batch is laid out. */
-  private static final class Straight {
-    final PlanStep.Load load;
-    final Frame frame = new Frame();
-
-    Straight(PlanStep.Load load) {
-      this.load = load;
-    }
-  }
 
   PlanExecutor(
       int lane,
@@ -132,7 +97,7 @@ public final class PlanExecutor {
     this.areas = handover.rank(lane);
     this.verified =
         new long[handover.resident().byteSize() == 0 ? 0 : (int) (snapshot.sampleCount() >> 6) + 1];
-    this.standIns = standIns;
+    this.standIns = new StandIns(snapshot, standIns, secondLook, tallies);
     this.post = new LanePost(post, tallies);
     this.cache = cache;
   }
@@ -162,7 +127,8 @@ public final class PlanExecutor {
       if (!inPlace) {
         startStraightLoads(memory);
         fill(memory);
-        memory = replaceDamaged(area, memory);
+        used = standIns.replace(places, used, memory, epoch, bytes -> room(area, bytes));
+        memory = areas.memory(area);
       }
       describe(memory, inPlace ? BatchLayout.RESIDENT : 0);
       built = true;
@@ -223,7 +189,7 @@ public final class PlanExecutor {
           steps.add(deliver);
         }
         case PlanStep.Load load when load.frame() == PlanStep.IN_BATCH ->
-            straight = new Straight(load);
+            straight = new Place.Straight(load);
         // Nothing has to be copied before this one: its frame is free now.
         case PlanStep.Load load when places.isEmpty() -> load(load, run.epoch());
         case PlanStep.Load load -> {
@@ -467,14 +433,14 @@ public final class PlanExecutor {
     return (int) checksum.getValue() == snapshot.checksum(sample);
   }
 
-  private @Nullable Straight takeStraight() {
-    Straight taken = straight;
+  private Place.@Nullable Straight takeStraight() {
+    Place.Straight taken = straight;
     straight = null;
     return taken;
   }
 
   /** Puts a sample into the parcel for its step. */
-  private void push(PlanStep.Send send, @Nullable Straight read, long ofEpoch)
+  private void push(PlanStep.Send send, Place.@Nullable Straight read, long ofEpoch)
       throws InterruptedException {
     Parcel parcel = post.outgoing(send, ofEpoch);
     long length = snapshot.length(send.sample());
@@ -499,7 +465,8 @@ public final class PlanExecutor {
   }
 
   /** Reads a sample past the frames, to be pushed; true if it passes its checksum. */
-  private boolean readsStraight(Straight read, long sample, MemorySegment target, long ofEpoch) {
+  private boolean readsStraight(
+      Place.Straight read, long sample, MemorySegment target, long ofEpoch) {
     Extent pages = pages(read.load.extent());
     long bytes = Math.max(1, ExtentCuts.coveringBytes(read.load.extent())); // a sample may be empty
     try (PrivateMemory memory = FramePool.map(bytes)) {
@@ -567,66 +534,6 @@ public final class PlanExecutor {
     }
   }
 
-  /** Has damaged places show the nearest good sample of the batch; the memory it is in. */
-  private MemorySegment replaceDamaged(int area, MemorySegment memory) {
-    for (int i = 0; i < places.size(); i++) {
-      Place place = places.get(i);
-      if (place.damaged) {
-        Place good = nearestGood(i);
-        if (good == null) {
-          return showStandIn(area);
-        }
-        if (place.original == null) {
-          // Whoever looks at the area as one array finds no bytes that have failed.
-          memory.asSlice(place.offset, place.length).fill((byte) 0);
-          long common = Math.min(place.length, good.length);
-          MemorySegment.copy(memory, good.offset, memory, place.offset, common);
-        }
-        place.replacedBy = good;
-      }
-    }
-    return memory;
-  }
-
-  private @Nullable Place nearestGood(int index) {
-    for (int distance = 1; distance < places.size(); distance++) {
-      if (index - distance >= 0 && !places.get(index - distance).damaged) {
-        return places.get(index - distance);
-      }
-      if (index + distance < places.size() && !places.get(index + distance).damaged) {
-        return places.get(index + distance);
-      }
-    }
-    return null;
-  }
-
-  /** Has a batch of damaged samples alone show one from elsewhere: the last good one, if any. */
-  private MemorySegment showStandIn(int area) {
-    long bad = places.getFirst().deliver.sample();
-    long after = standIns.rank(bad) + 1;
-    for (int i = 0; i < STAND_IN_TRIES; i++) {
-      long sample =
-          i == 0 && lastGood != NONE ? lastGood : standIns.nth((after + i) % standIns.count());
-      Place standIn =
-          new Place(
-              new PlanStep.Deliver(0, 0, 0, sample, sample, PlanStep.IN_BATCH, true), null, null);
-      standIn.offset = BatchLayout.dataAt(places.size());
-      standIn.length = snapshot.length(sample);
-      MemorySegment memory = room(area, standIn.offset + standIn.length);
-      MemorySegment target = memory.asSlice(standIn.offset, standIn.length);
-      tallies.countRead(epoch, standIn.length, true);
-      if (secondLook.isGood(sample, target)) {
-        places.forEach(place -> place.replacedBy = standIn);
-        used = standIn.offset + standIn.length;
-        return memory;
-      }
-    }
-    throw Failure.damaged(
-        "no sample can be read in place of '%s' and others of its batch: 'gristway verify' tells what"
-            + " is damaged",
-        snapshot.key(bad));
-  }
-
   /** Writes what the batch is. */
   private void describe(MemorySegment memory, int alwaysFlags) {
     tallies.epoch(epoch).peakResident.accumulate(budget.resident());
@@ -650,10 +557,8 @@ public final class PlanExecutor {
           deliver.request(),
           snapshot.label(sample),
           flags);
-      if (!place.damaged) {
-        lastGood = sample;
-      }
     }
+    standIns.noteGood(places);
     PlanStep.Deliver first = places.getFirst().deliver;
     BatchLayout.writeHeader(memory, epoch, first.step(), first.rank(), places.size(), used);
     BatchLayout.writeResident(memory, handover.residentOffset(), handover.resident().byteSize());
