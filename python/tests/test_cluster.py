@@ -150,8 +150,10 @@ def test_what_another_node_keeps_is_fetched_from_there(
     assert sum(each["fetched"] for each in counters) > 2 * SAMPLES
 
 
+@pytest.mark.parametrize("ranks_here", [1, 2])
 def test_nodes_read_what_is_placed_on_their_own_disks(
     packed: PackedFiles,
+    ranks_here: int,
     runtime_dir: Path,
     tmp_path: Path,
     gristway_command: Callable[..., subprocess.CompletedProcess[str]],
@@ -160,10 +162,18 @@ def test_nodes_read_what_is_placed_on_their_own_disks(
     chunks = dataset(samples=SAMPLES, size=(200, 3000), pack=("--chunk-size", "64KiB"))
     own = [tmp_path / "a.gw", tmp_path / "b.gw", tmp_path / "c.gw"]
     gristway_command("place", chunks.path, "--nodes", 3, *own)
-    with job(own, 3, 1, exchange=1, homes="placed", **READING) as running:
-        epoch = running.epoch()
-    keys = [key for batches in epoch for batch in batches for key in batch]
-    assert sorted(keys) == list(chunks.keys)
+    with job(own, 3, ranks_here, exchange=1, homes="placed", **READING) as running:
+        first, second = running.epoch(), running.epoch()
+    for epoch in (first, second):
+        keys = [key for batches in epoch for batch in batches for key in batch]
+        assert sorted(keys) == list(chunks.keys)
+    plan = functools.partial(
+        gristway_command,
+        *("plan", chunks.path, "--order", "-", "--policy", "redirect", "--exchange", 1),
+        *("--homes", "placed", "--seed", 5, "--batch-size", 4, "--memory", "64KiB"),
+        *("--extent", "8KiB"),
+    )
+    assert first == planned(plan, 3, 3 * ranks_here)
 
 
 def _node_of(rank: int, runtime_dir: Path) -> int:

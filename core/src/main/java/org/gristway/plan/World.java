@@ -8,8 +8,13 @@ import org.gristway.Failure;
  * @param ranks all training processes of the job
  * @param nodes machines; ranks are dealt to them in order, as evenly as possible
  * @param node the one that this is, from 0
+ * @param only the one of the node's ranks that is read for, where each has a reader of its own; or
+ *     {@link #ALL}
  */
-public record World(int ranks, int nodes, int node) {
+public record World(int ranks, int nodes, int node, int only) {
+
+  /** In place of a rank: all of the node's. */
+  public static final int ALL = -1;
 
   /** More than anyone has, and few enough to keep a number for each. */
   static final int MOST_RANKS = 1 << 20;
@@ -24,6 +29,20 @@ public record World(int ranks, int nodes, int node) {
       throw Failure.wrongCall(
           "there cannot be %d ranks on %d nodes: each node needs a rank or more", ranks, nodes);
     }
+    if (only != ALL
+        && (only < firstRank(nodes, ranks, node) || only >= firstRank(nodes, ranks, node + 1))) {
+      throw Failure.wrongCall("node %d of %d has no rank %d", node, nodes, only);
+    }
+  }
+
+  /** All ranks of a node. */
+  public World(int ranks, int nodes, int node) {
+    this(ranks, nodes, node, ALL);
+  }
+
+  /** The same for a reader of one rank, on whichever node that is. */
+  public World only(int rank) {
+    return new World(ranks, nodes, nodeOf(rank), rank);
   }
 
   /** One machine. */
@@ -33,12 +52,16 @@ public record World(int ranks, int nodes, int node) {
 
   /** The first rank of a node; for the node after the last, the number of ranks. */
   public int firstRank(int ofNode) {
+    return firstRank(nodes, ranks, ofNode);
+  }
+
+  private static int firstRank(int nodes, int ranks, int ofNode) {
     return (int) ((long) ranks * ofNode / nodes);
   }
 
-  /** The first rank on this node. */
+  /** The first rank that is read for here. */
   public int firstRank() {
-    return firstRank(node);
+    return only == ALL ? firstRank(node) : only;
   }
 
   /** The node that a rank sits on. */
@@ -46,18 +69,18 @@ public record World(int ranks, int nodes, int node) {
     return (int) (((rank + 1L) * nodes - 1) / ranks);
   }
 
-  /** Which of its node's lanes a rank has, from 0. */
+  /** Which of its reader's lanes a rank has, from 0. */
   public int laneOf(int rank) {
-    return rank - firstRank(nodeOf(rank));
+    return only == ALL ? rank - firstRank(nodeOf(rank)) : 0;
   }
 
-  /** How many ranks this node has. */
+  /** How many ranks are read for here. */
   public int ranksHere() {
-    return firstRank(node + 1) - firstRank(node);
+    return only == ALL ? firstRank(node + 1) - firstRank(node) : 1;
   }
 
-  /** The most ranks that a node has: what the budget of a machine is divided by. */
+  /** The most ranks that are read for at once: what the budget of a reader is divided by. */
   public int mostRanks() {
-    return (ranks + nodes - 1) / nodes;
+    return only == ALL ? (ranks + nodes - 1) / nodes : 1;
   }
 }

@@ -43,7 +43,19 @@ class WorldTest {
   }
 
   @Test
+  void a_reader_may_be_for_one_rank() {
+    World world = new World(6, 3, 0).only(3);
+    assertThat(world).isEqualTo(new World(6, 3, 1, 3));
+    assertThat(world.firstRank()).isEqualTo(3);
+    assertThat(world.ranksHere()).isEqualTo(1);
+    assertThat(world.mostRanks()).isEqualTo(1);
+    assertThat(world.laneOf(3)).isZero();
+    assertThat(world.nodeOf(5)).isEqualTo(2);
+  }
+
+  @Test
   void a_world_that_cannot_be_is_refused() {
+    assertFails(Kind.WRONG_CALL, () -> new World(6, 3, 1, 4), "node 1 of 3 has no rank 4");
     assertFails(Kind.WRONG_CALL, () -> World.of(0));
     assertFails(Kind.WRONG_CALL, () -> World.of(-1));
     assertFails(Kind.WRONG_CALL, () -> new World(2, 3, 0), "2 ranks", "3 nodes");

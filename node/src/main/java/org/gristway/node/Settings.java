@@ -143,24 +143,26 @@ final class Settings {
       throw Failure.wrongCall(
           "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
     }
-    if (exchange().homes() == Homes.PLACED && here > 1) {
-      throw Failure.wrongCall(
-          "a dataset that is placed on nodes is read by one rank on each, and there are %d on this",
-          here);
-    }
     return new LoaderOptions(
         text("policy"),
         memory(snapshot) / here,
         small("batch"),
         number("seed"),
         number("extent"),
-        new World(ranks(), ranks(), rank),
+        reader(rank),
         tail(),
         Long.MAX_VALUE,
         Boolean.parseBoolean(text("strict")),
         Math.max(FEWEST_THREADS, THREADS / here),
         exchange(),
         cache(here));
+  }
+
+  /** A rank has a reader of its own; only what is placed on nodes is about who sits where. */
+  private World reader(int rank) {
+    return exchange().homes() == Homes.PLACED
+        ? nodes().only(rank)
+        : new World(ranks(), ranks(), rank);
   }
 
   /** What a rank may keep what it has read in, of what the machine may. */
