@@ -151,7 +151,7 @@ final class Settings {
     return new LoaderOptions(
         text("policy"),
         memory(snapshot) / here,
-        small("batch"),
+        batchSize(),
         number("seed"),
         number("extent"),
         new World(ranks(), ranks(), rank),
@@ -161,6 +161,11 @@ final class Settings {
         Math.max(FEWEST_THREADS, THREADS / here),
         exchange(),
         cache(here));
+  }
+
+  /** The samples that a rank gets at a step. */
+  int batchSize() {
+    return small("batch");
   }
 
   /** What a rank may keep what it has read in, of what the machine may. */
