@@ -4,6 +4,7 @@ trained with once.
 
 torchrun --nnodes 2 --nproc-per-node 2 --node-rank N --master-addr HOST ddp.py DATASET CHECKPOINT [LOG]
 
+or by srun, with MASTER_ADDR and MASTER_PORT set: see ../torchrun/train.sh and ../slurm/train.sbatch.
 CHECKPOINT is a file that all machines can read and write. LOG is a folder, in which each rank notes
 which samples it has trained with. See docs/cluster.md for what to set.
 """
@@ -38,8 +39,10 @@ def save(checkpoint, **state):
 
 def main():
     torch.manual_seed(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=30))
-    rank, size = dist.get_rank(), dist.get_world_size()
+    # Gristway knows what either launcher says; torch only knows torchrun.
+    said = ("RANK", "WORLD_SIZE") if "RANK" in os.environ else ("SLURM_PROCID", "SLURM_NTASKS")
+    rank, size = (int(os.environ[name]) for name in said)
+    dist.init_process_group("gloo", rank=rank, world_size=size, timeout=timedelta(seconds=30))
     dataset, checkpoint, *log = sys.argv[1:]
     # A rank's share of the batch: the global batch stays the same with fewer machines.
     loader = gristway.Loader(

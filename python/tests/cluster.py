@@ -115,6 +115,24 @@ def environment(
     }
 
 
+def slurm_environment(
+    rank: int, nodes: int, ranks_here: int, port: int, secret: str
+) -> dict[str, str]:
+    """What srun sets, and a secret; the port is the one that follows from the job's number."""
+    return {
+        "SLURM_PROCID": str(rank),
+        "SLURM_LOCALID": str(rank % ranks_here),
+        "SLURM_NODEID": str(rank // ranks_here),
+        "SLURM_NNODES": str(nodes),
+        "SLURM_NTASKS": str(nodes * ranks_here),
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_NODELIST": "localhost",
+        "SLURM_STEP_TASKS_PER_NODE": f"{ranks_here}(x{nodes})",
+        "SLURM_JOB_ID": str(port),
+        "GRISTWAY_JOB_SECRET": secret,
+    }
+
+
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -130,16 +148,18 @@ def job(
     own: dict[int, dict[str, Any]] | None = None,
     variables: dict[str, str] | None = None,
     inside: Callable[[int], list[str]] = lambda node: [],
+    launched: Callable[[int, int, int, int, str], dict[str, str]] = environment,
     **options: Any,
 ) -> Iterator[Job]:
     """A job whose ranks all have these options, and single ranks their own; with one dataset, or one
-    for each node. `inside` gives what a command begins with on a node's machine."""
+    for each node. `inside` gives what a command begins with on a node's machine, `launched` what the
+    launcher sets."""
     paths = path if isinstance(path, list) else [path] * nodes
     port, secret = free_port() - 1, secrets.token_hex(16)
     ranks = [
         Rank(
             paths[number // ranks_here],
-            {**environment(number, nodes, ranks_here, port, secret), **(variables or {})},
+            {**launched(number, nodes, ranks_here, port, secret), **(variables or {})},
             {**options, **(own or {}).get(number, {})},
             inside(number // ranks_here),
         )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import Job, Raised, job
+from cluster import Job, Raised, job, slurm_environment
 from conftest import PackedFiles
 from processes import assert_no_node, command, nodes
 
+NODE_1_IS_LOST = "MachineError: node 1 at 127.0.0.1:"
+THOROUGH = os.environ.get("GRISTWAY_THOROUGH", "") not in ("", "0")
+IN_THE_THOROUGH_RUN = pytest.mark.skipif(not THOROUGH, reason="in the thorough run")
 READING: dict[str, Any] = {"batch_size": 4, "seed": 5, "memory": "64KiB", "extent": "8KiB"}
 SAMPLES = 300
 
@@ -24,6 +28,11 @@ SAMPLES = 300
 @pytest.fixture(scope="module")
 def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
     return dataset(samples=SAMPLES, size=(200, 3000))
+
+
+def measured(what: str, outcome: str) -> None:
+    """Prints what docs/cluster.md has in its table of failures."""
+    print(f"measured: {what}: {outcome}")
 
 
 def planned(
@@ -106,6 +115,16 @@ def test_nodes_meet_by_a_folder(packed: PackedFiles, tmp_path: Path, runtime_dir
     assert_no_node(runtime_dir, 10)
 
 
+def test_tasks_of_srun_meet_on_the_first_host(packed: PackedFiles, runtime_dir: Path) -> None:
+    with job(packed.path, 2, 2, exchange=1, launched=slurm_environment, **READING) as running:
+        epoch = running.epoch()
+        assert len(nodes(runtime_dir)) == 2
+        counters = running.ask("counters")
+    keys = [key for batches in epoch for batch in batches for key in batch]
+    assert sorted(keys) == list(packed.keys)
+    assert all(each["received"] > 0 for each in counters)
+
+
 @pytest.mark.parametrize("where", ["memory", "disk"])
 def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
     packed: PackedFiles, runtime_dir: Path, tmp_path: Path, where: str
@@ -176,6 +195,55 @@ def test_nodes_read_what_is_placed_on_their_own_disks(
     assert first == planned(plan, 3, 3 * ranks_here)
 
 
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """Has a folder be a disk of its own, of a size such as 128k."""
+    options = ["-t", "tmpfs", "-o", f"size={size}", "none"]
+    made = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"needs to mount a disk: {made.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.parametrize("keeps", ["extents", pytest.param("samples", marks=IN_THE_THOROUGH_RUN)])
+def test_a_full_disk_costs_reads_and_not_the_job(
+    packed: PackedFiles, runtime_dir: Path, tmp_path: Path, keeps: str
+) -> None:
+    # Less than a node has to keep; they believe that there is more than enough.
+    options: dict[str, Any] = {"cache_disk": "4MiB", "cache_folder": tmp_path, **READING}
+    if keeps == "extents":
+        options.update(exchange=1, homes="hashed")
+    else:
+        options.update(policy="clairvoyant")
+    with small_disk(tmp_path, "128k"), job(packed.path, 2, 1, **options) as running:
+        epochs = [running.epoch()]
+        before = running.ask("counters")
+        epochs.append(running.epoch())
+        counters = running.ask("counters")
+        warnings = running.ask("warnings")
+    for epoch in epochs:
+        keys = [key for batches in epoch for batch in batches for key in batch]
+        assert sorted(keys) == list(packed.keys)
+    stored, kept = (
+        sum(each[name] - other[name] for each, other in zip(counters, before))
+        for name in ("storage-bytes", "fetched-bytes")
+    )
+    assert stored > 0 and kept > 0
+    if keeps == "samples":
+        assert sum(each["fall-backs"] for each in counters) > SAMPLES / 2, counters
+    for lines in warnings:
+        full = [line for line in lines if f"nothing more is kept in {tmp_path}" in line]
+        assert len(full) == 1 and "No space left on device" in full[0], lines
+    share = stored / (stored + kept)
+    measured(
+        f"full cache disk, {keeps} kept",
+        f"the job went on, {share:.0%} of an epoch from the storage",
+    )
+
+
 def _node_of(rank: int, runtime_dir: Path) -> int:
     """The process of a rank's node: its settings are not on its command line, its clients are."""
     for node in nodes(runtime_dir):
@@ -212,18 +280,53 @@ def test_a_node_that_is_lost_is_named_at_every_rank(
         os.kill(victim, strike)
         begin = time.monotonic()
         try:
-            others = Job([running.ranks[0], running.ranks[2]])
-            said = all_raise(others, 10)
-            assert time.monotonic() - begin < 10
-            for line in said:
-                assert "MachineError: node 1 at 127.0.0.1:" in line and "is lost" in line, line
-                assert "start the job again from its last state" in line
+            others_are_told(running, 1, begin, strike.name, exchange)
         finally:
             if command(victim):
                 os.kill(victim, signal.SIGCONT)
+        (own,) = all_raise(Job([running.ranks[1]]), 10)
         if strike == signal.SIGKILL:
-            (own,) = all_raise(Job([running.ranks[1]]), 10)
             assert "LostNodeError: the node of this machine is gone" in own
+        else:
+            assert NODE_1_IS_LOST in own
+    assert_no_node(runtime_dir, 15)
+
+
+def others_are_told(
+    running: Job, lost: int, begin: float, strike: str, exchange: float
+) -> list[str]:
+    """All ranks but those of the lost node raise in time what says which one it is."""
+    said = all_raise(Job([rank for n, rank in enumerate(running.ranks) if n != lost]), 10)
+    seconds = time.monotonic() - begin
+    assert seconds < 10
+    for line in said:
+        assert NODE_1_IS_LOST in line and "is lost" in line, line
+        assert "start the job again from its last state" in line
+    measured(f"{strike}, exchange {exchange}", f"told at all other ranks after {seconds:.1f} s")
+    return said
+
+
+@IN_THE_THOROUGH_RUN
+def test_a_node_that_was_stopped_for_20_seconds_ends_when_it_wakes(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    with job(packed.path, 3, 1, exchange=1, **READING) as running:
+        running.take(2)
+        victim = _node_of(running.ranks[1].process.pid, runtime_dir)
+        begin = time.monotonic()
+        os.kill(victim, signal.SIGSTOP)
+        try:
+            others_are_told(running, 1, begin, "SIGSTOP for 20 s", 1)
+            time.sleep(max(0, begin + 20 - time.monotonic()))
+        finally:
+            os.kill(victim, signal.SIGCONT)
+        woken = time.monotonic()
+        (own,) = all_raise(Job([running.ranks[1]]), 10)
+        assert NODE_1_IS_LOST in own
+        measured(
+            "SIGSTOP for 20 s",
+            f"told at its own rank {time.monotonic() - woken:.1f} s after it was woken",
+        )
     assert_no_node(runtime_dir, 15)
 
 
@@ -252,8 +355,14 @@ def test_a_job_that_was_killed_goes_on_in_another_world(
         running.take(3)  # is lost with the job
         for node in nodes(runtime_dir):
             os.kill(node, signal.SIGKILL)
+    begin = time.monotonic()
     with job(packed.path, *again, exchange=1, state=state, **READING) as resumed:
-        after = resumed.epoch()
+        first = resumed.take(1)
+        measured(
+            f"all nodes of 2 are killed, started again as {again[0]} with {again[1]} rank(s)",
+            f"the first batch is there after {time.monotonic() - begin:.1f} s",
+        )
+        after = [[*one, *rest] for one, rest in zip(first, resumed.epoch())]
     keys = [key for part in (before, after) for rank in part for batch in rank for key in batch]
     assert sorted(keys) == list(packed.keys)
     assert_no_node(runtime_dir, 15)

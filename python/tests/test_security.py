@@ -87,7 +87,7 @@ def test_two_users_read_side_by_side(user: int, packed: PackedFiles, temporary: 
     assert folders[f"gristway-{user}"].st_uid == user
 
 
-def _hello(path: str) -> str:
+def hello(path: str) -> str:
     """What comes of it when a stranger connects to a node."""
     with socket.socket(socket.AF_UNIX) as stranger:
         try:
@@ -106,13 +106,13 @@ def test_another_user_cannot_attach(packed: PackedFiles, runtime_dir: Path) -> N
         next(batches)
         process = the_node(runtime_dir)
         (path,) = runtime_dir.iterdir()
-        assert apart(lambda: _hello(str(path)), NOBODY) == "no permission"
+        assert apart(lambda: hello(str(path)), NOBODY) == "no permission"
         # Even if somebody has opened folder and socket for all, the node asks who it is.
         runtime_dir.chmod(0o777)
         path.chmod(0o777)
-        assert apart(lambda: _hello(str(path)), NOBODY) == "nothing"
-        assert apart(lambda: _hello(str(path)), NAMELESS) == "nothing"
-        assert _hello(str(path)) == "an answer"
+        assert apart(lambda: hello(str(path)), NOBODY) == "nothing"
+        assert apart(lambda: hello(str(path)), NAMELESS) == "nothing"
+        assert hello(str(path)) == "an answer"
         runtime_dir.chmod(0o700)
         # Its memory is the kernel's to guard.
         assert apart(lambda: os.access(f"/proc/{process}/fd", os.R_OK), NOBODY) is False
@@ -126,7 +126,7 @@ def test_strangers_do_not_keep_a_node_alive(packed: PackedFiles, runtime_dir: Pa
         runtime_dir.chmod(0o777)
         path.chmod(0o777)
         for _ in range(3):
-            apart(lambda: _hello(str(path)), NOBODY)
+            apart(lambda: hello(str(path)), NOBODY)
         runtime_dir.chmod(0o700)
     assert_no_node(runtime_dir)
 

@@ -1,4 +1,4 @@
-"""The example for several machines under torchrun, as a user runs it: two nodes on loopback."""
+"""The examples for several machines, as a user runs them: two nodes on loopback."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from cluster import free_port
 from conftest import descendants
 from pictures import PICTURES, Pictures, pictures
@@ -21,26 +23,52 @@ from test_torch_examples import EXAMPLES
 __all__ = ["pictures"]
 
 
-def _torchrun(
-    nodes: int, node: int, port: int, secret: str, *arguments: object
+ROOT = EXAMPLES.parents[1]
+TORCHRUN = ROOT / "examples" / "torchrun" / "train.sh"
+SBATCH = ROOT / "examples" / "slurm" / "train.sbatch"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the scripts call, of this Python, and an `srun` that knows one machine."""
+    folder = tmp_path_factory.mktemp("programs")
+    fake_srun = Path(__file__).with_name("fake_srun.py")
+    for name, what in (
+        ("python", ""),
+        ("torchrun", " -m torch.distributed.run"),
+        ("srun", f" {fake_srun}"),
+    ):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable}{what} "$@"\n')
+        program.chmod(0o755)
+    return folder
+
+
+def _start(
+    programs: Path, script: Path, variables: Mapping[str, object], *arguments: object
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--nnodes", str(nodes), "--node-rank", str(node)),
-            *("--master-addr", "127.0.0.1", "--master-port", str(port)),
-            *(str(EXAMPLES / "ddp.py"), *map(str, arguments)),
-        ],
+        [str(script), *map(str, arguments)],
+        cwd=ROOT,
         env={
             **os.environ,
-            "GRISTWAY_JOB_SECRET": secret,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(sys.path),
             "OMP_NUM_THREADS": "1",
+            "GRISTWAY_LISTEN": "127.0.0.1",
+            **{name: str(value) for name, value in variables.items()},
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def _torchrun(
+    programs: Path, nodes: int, node: int, port: int, secret: str, *arguments: object
+) -> subprocess.Popen[str]:
+    variables = {"GRISTWAY_JOB_SECRET": secret, "RANKS": 2, "MASTER_PORT": port}
+    return _start(programs, TORCHRUN, variables, nodes, node, "127.0.0.1", *arguments)
 
 
 def _noted(folder: Path, last: int | None = None) -> Counter[tuple[int, int]]:
@@ -55,14 +83,15 @@ def _noted(folder: Path, last: int | None = None) -> Counter[tuple[int, int]]:
 
 
 def test_a_node_is_killed_and_the_job_goes_on_with_the_one_that_is_left(
-    pictures: Pictures, runtime_dir: Path, tmp_path: Path
+    pictures: Pictures, runtime_dir: Path, tmp_path: Path, programs: Path
 ) -> None:
     checkpoint, before, after = tmp_path / "state.pt", tmp_path / "before", tmp_path / "after"
     before.mkdir()
     after.mkdir()
     port, secret = free_port() - 1, secrets.token_hex(16)
     running = [
-        _torchrun(2, node, port, secret, pictures.path, checkpoint, before) for node in range(2)
+        _torchrun(programs, 2, node, port, secret, pictures.path, checkpoint, before)
+        for node in range(2)
     ]
     try:
         assert running[0].stdout is not None
@@ -90,10 +119,48 @@ def test_a_node_is_killed_and_the_job_goes_on_with_the_one_that_is_left(
     import torch
 
     done = torch.load(checkpoint)["step"]
-    alone = _torchrun(1, 0, free_port() - 1, secret, pictures.path, checkpoint, after)
+    alone = _torchrun(programs, 1, 0, free_port() - 1, secret, pictures.path, checkpoint, after)
     said, _ = alone.communicate(timeout=120)
     assert alone.returncode == 0, said
     assert said.splitlines()[-1] == "done"
     assert re.search(rf"step {done + 5}:", said), said
     trained = _noted(before, done) + _noted(after)
     assert trained == Counter((epoch, number) for epoch in range(2) for number in range(PICTURES))
+
+
+def test_the_script_for_slurm_trains_with_every_sample_once(
+    pictures: Pictures, runtime_dir: Path, tmp_path: Path, programs: Path
+) -> None:
+    noted = tmp_path / "noted"
+    noted.mkdir()
+    # As sbatch sets them for the script itself.
+    variables = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": free_port() - 1,
+        "SLURM_JOB_ID": 4711,
+        "SLURM_NNODES": 2,
+        "SLURM_NTASKS": 2,
+        "SLURM_PROCID": 0,
+        "SLURM_TASKS_PER_NODE": "1(x2)",
+    }
+    running = _start(programs, SBATCH, variables, pictures.path, tmp_path / "state.pt", noted)
+    said, _ = running.communicate(timeout=110)
+    assert running.returncode == 0, said
+    assert said.splitlines()[-1] == "done"
+    assert {file.name for file in noted.iterdir()} == {"0-of-2", "1-of-2"}
+    everything = Counter((epoch, number) for epoch in range(2) for number in range(PICTURES))
+    assert _noted(noted) == everything
+
+
+@pytest.mark.parametrize("script", [TORCHRUN, SBATCH], ids=["torchrun", "slurm"])
+def test_a_script_is_one_that_a_shell_understands(script: Path) -> None:
+    subprocess.run(["bash", "-n", script], check=True)
+    assert os.access(script, os.X_OK)
+
+
+def test_without_a_secret_nothing_is_started(programs: Path) -> None:
+    without = {"GRISTWAY_JOB_SECRET": ""}
+    running = _start(programs, TORCHRUN, without, 2, 0, "127.0.0.1", "DATASET", "CHECKPOINT")
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode != 0
+    assert "GRISTWAY_JOB_SECRET: is not set: make a secret with" in said

@@ -299,11 +299,16 @@ public final class PostOffice implements AutoCloseable {
   }
 
   /** True if a rank has room for what is pushed for a step. */
-  private boolean hasRoom(int to, long epoch, long step) {
-    Place place = places[to];
-    return left[to] != null
-        || place.epoch() > epoch
-        || (place.epoch() == epoch && step - place.step() <= room);
+  public boolean hasRoom(int to, long epoch, long step) {
+    lock.lock();
+    try {
+      Place place = places[to];
+      return left[to] != null
+          || place.epoch() > epoch
+          || (place.epoch() == epoch && step - room <= place.step());
+    } finally {
+      lock.unlock();
+    }
   }
 
   private boolean isHere(int rank) {

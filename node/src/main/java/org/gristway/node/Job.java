@@ -87,6 +87,7 @@ final class Job implements AutoCloseable {
         new Mesh(
             world,
             snapshot,
+            settings.batchSize(),
             window,
             new InetSocketAddress(settings.listensAt(), 0),
             JobSecret.of(secret),

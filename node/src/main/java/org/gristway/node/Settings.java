@@ -146,7 +146,7 @@ final class Settings {
     return new LoaderOptions(
         text("policy"),
         memory(snapshot) / here,
-        small("batch"),
+        batchSize(),
         number("seed"),
         number("extent"),
         reader(rank),
@@ -163,6 +163,11 @@ final class Settings {
     return exchange().homes() == Homes.PLACED
         ? nodes().only(rank)
         : new World(ranks(), ranks(), rank);
+  }
+
+  /** The samples that a rank gets at a step. */
+  int batchSize() {
+    return small("batch");
   }
 
   /** What a rank may keep what it has read in, of what the machine may. */

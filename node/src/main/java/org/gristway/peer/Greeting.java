@@ -158,8 +158,8 @@ final class Greeting {
     if (theirs.equals(intent)) {
       return;
     }
-    String[] own = intent.split("\n");
-    String[] other = theirs.split("\n");
+    String[] own = intent.split("\n", -1);
+    String[] other = theirs.split("\n", -1);
     for (int i = 0; i < Math.max(own.length, other.length); i++) {
       String here = i < own.length ? own[i] : "nothing more";
       String there = i < other.length ? other[i] : "nothing more";

@@ -62,6 +62,7 @@ public final class Mesh implements AutoCloseable {
    * Begins to listen.
    *
    * @param world of the job, and which node this is
+   * @param batch the samples that a rank delivers at a step
    * @param listenAt where; port 0 for any that is free
    * @param intent that all nodes must have in common, in lines of {@code name=value}
    * @param here what ranks of this node keep, for the others
@@ -69,6 +70,7 @@ public final class Mesh implements AutoCloseable {
   public Mesh(
       World world,
       Snapshot snapshot,
+      int batch,
       int window,
       InetSocketAddress listenAt,
       JobSecret secret,
@@ -79,7 +81,7 @@ public final class Mesh implements AutoCloseable {
     this.greeting = new Greeting(secret, world.node(), intent);
     this.secret = secret;
     this.listener = listener;
-    this.peers = new Peers(world, snapshot, window, here, listener::lost);
+    this.peers = new Peers(world, snapshot, batch, window, here, listener::lost);
     try {
       server = ServerSocketChannel.open();
       try {

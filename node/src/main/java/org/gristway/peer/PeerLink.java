@@ -13,6 +13,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.gristway.dataset.Workers;
@@ -48,11 +49,11 @@ final class PeerLink implements Line {
     /** A rank of the peer has come as far. */
     void moved(int rank, PostOffice.Place place) throws IOException;
 
-    /** An empty parcel for what a rank of the peer pushes to one of this node. */
+    /** An empty parcel for what a rank of the peer pushes to one of this node that has room. */
     Parcel parcel(int from, int to, long epoch, long step) throws IOException;
 
     /** Refuses a sample that cannot be meant, before there is memory for it. */
-    void check(long sample, long length) throws IOException;
+    void check(int position, long sample, long length) throws IOException;
 
     /** A parcel is complete. */
     void arrived(Parcel parcel);
@@ -95,7 +96,10 @@ final class PeerLink implements Line {
 
   private static final int BUFFER = 1 << 16;
   private static final int MOST_TEXT = 4096;
-  private static final int MOST_SAMPLES = 1 << 24;
+
+  /** Answers that may be due to a peer at once: it asks with some threads a rank. */
+  private static final int MOST_ASKED = 1 << 14;
+
   private static final long AT_ONCE = 1 << 30;
 
   /** Something to say. */
@@ -122,6 +126,7 @@ final class PeerLink implements Line {
   private final Thread reader;
   private final Map<Long, Wanted> wanted = new ConcurrentHashMap<>(); // by ticket
   private final AtomicLong tickets = new AtomicLong();
+  private final AtomicInteger due = new AtomicInteger(); // answers to the peer
   private MemorySegment answer = MemorySegment.NULL; // of the writer
   private volatile boolean isOver; // nothing more is written, or read
   private volatile long heard = System.nanoTime();
@@ -285,6 +290,7 @@ final class PeerLink implements Line {
     if (isHere) {
       write(bytes);
     }
+    due.decrementAndGet();
   }
 
   private void write(MemorySegment bytes) throws IOException {
@@ -342,6 +348,9 @@ final class PeerLink implements Line {
     long sample = in.getLong();
     int tier = in.getInt();
     listener.checkFetch(rank, sample, tier);
+    if (due.incrementAndGet() > MOST_ASKED) {
+      throw new IOException("it wants more than " + MOST_ASKED + " samples at once");
+    }
     sayings.add(new Saying.Kept(ticket, rank, sample, tier));
   }
 
@@ -377,15 +386,20 @@ final class PeerLink implements Line {
     int to = in.getInt();
     Parcel parcel = listener.parcel(from, to, in.getLong(), in.getLong());
     int count = in.getInt();
-    if (count < 0 || count > MOST_SAMPLES) {
+    if (count < 0) {
       throw new IOException("it pushes " + count + " samples at once");
     }
+    int before = -1;
     for (int i = 0; i < count; i++) {
       need(20);
       int position = in.getInt();
       long sample = in.getLong();
       long length = in.getLong();
-      listener.check(sample, length);
+      if (position <= before) {
+        throw new IOException("it pushes a sample for place " + position + " after " + before);
+      }
+      before = position;
+      listener.check(position, sample, length);
       parcel.add(position, sample, length);
     }
     fill(parcel.data().asSlice(0, parcel.bytes()));
@@ -400,7 +414,8 @@ final class PeerLink implements Line {
     }
     byte[] text = new byte[length];
     fill(ByteBuffer.wrap(text));
-    return new String(text, StandardCharsets.UTF_8);
+    // It becomes part of an error, which is one line.
+    return new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " ");
   }
 
   private void fill(MemorySegment target) throws IOException {

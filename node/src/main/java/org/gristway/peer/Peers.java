@@ -27,11 +27,15 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
   /** How long a node that has nothing to say keeps silent before it gives a sign of life. */
   static final long SIGN_NANOS = 500_000_000L;
 
+  /** Between two looks, after which it is this node that has stood still. */
+  private static final long STANDSTILL_NANOS = SILENCE_NANOS / 2;
+
   /** For a sample that another node keeps: a store that is asked instead answers sooner. */
   private static final long FETCH_NANOS = 5_000_000_000L;
 
   private final World world;
   private final Snapshot snapshot;
+  private final int batch;
   private final PeerCaches here;
   private final PostOffice office;
   private final Consumer<Failure> lost;
@@ -40,16 +44,26 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
   private final String[] names; // by node
   private @Nullable Failure failure;
   private boolean closed;
+  private @Nullable Long looked; // when this node last looked for others
+  private @Nullable Long woken; // when it last went on after a standstill
 
   /**
    * @param world of the job, and which node this is
+   * @param batch the samples that a rank delivers at a step
    * @param here what ranks of this node keep, for the others
    * @param lost told once if the job is over
    */
-  Peers(World world, Snapshot snapshot, int window, PeerCaches here, Consumer<Failure> lost) {
+  Peers(
+      World world,
+      Snapshot snapshot,
+      int batch,
+      int window,
+      PeerCaches here,
+      Consumer<Failure> lost) {
     this.world = world;
     this.here = here;
     this.snapshot = snapshot;
+    this.batch = batch;
     this.lost = lost;
     this.lines = new Line[world.nodes()];
     this.left = new boolean[world.nodes()];
@@ -110,11 +124,21 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
     return true;
   }
 
-  /** Looks for nodes of which nothing is heard; false when there is no point in it any more. */
+  /**
+   * Looks for nodes of which nothing is heard; false when there is no point in it any more. One
+   * thread calls it, often. If it has not, this node has stood still, and what the others have said
+   * meanwhile is yet to be heard: most likely that this one is lost.
+   */
   boolean watch(long now) {
+    if (looked != null && now - looked > STANDSTILL_NANOS) {
+      woken = now;
+    }
+    looked = now;
     for (int node = 0; node < lines.length; node++) {
       Line line = line(node);
-      if (line != null && now - line.heard() > SILENCE_NANOS) {
+      if (line != null
+          && now - line.heard() > SILENCE_NANOS
+          && (woken == null || now - woken > SILENCE_NANOS)) {
         fail(
             Failure.environment(
                 "%s is lost: nothing was heard of it for %d s; start the job again from its last"
@@ -230,6 +254,9 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
     @Override
     public void moved(int rank, PostOffice.Place place) throws IOException {
       checkRank(rank, node);
+      if (place.epoch() < 0 || place.step() < -1) {
+        throw new IOException("it speaks of " + place);
+      }
       office.moved(rank, place);
     }
 
@@ -237,11 +264,20 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
     public Parcel parcel(int from, int to, long epoch, long step) throws IOException {
       checkRank(from, node);
       checkRank(to, world.node());
+      if (epoch < 0 || step < 0 || !office.hasRoom(to, epoch, step)) {
+        throw new IOException(
+            String.format(
+                "it pushes for step %d of epoch %d, for which rank %d has no room",
+                step, epoch, to));
+      }
       return office.parcel(from, to, epoch, step);
     }
 
     @Override
-    public void check(long sample, long length) throws IOException {
+    public void check(int position, long sample, long length) throws IOException {
+      if (position < 0 || position >= batch) {
+        throw new IOException("it pushes a sample for place " + position + " of " + batch);
+      }
       if (sample < 0
           || sample >= snapshot.sampleCount()
           || (length != Parcel.DAMAGED && length != snapshot.length(sample))) {

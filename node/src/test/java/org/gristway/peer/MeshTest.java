@@ -48,6 +48,7 @@ class MeshTest {
 
   private static final JobSecret SECRET = JobSecret.of("a secret of this test");
   private static final int WINDOW = 2;
+  private static final int BATCH = 40;
 
   /** Not the common pool, which may have one thread for all who wait for each other. */
   private static final Executor THREADS = task -> Thread.ofVirtual().start(task);
@@ -89,6 +90,7 @@ class MeshTest {
         new Mesh(
             new World(ranks, nodes, node),
             dataset.snapshot(),
+            BATCH,
             WINDOW,
             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
             secret,
@@ -348,7 +350,11 @@ class MeshTest {
             message(2, -1, 0, 0, 0, 0),
             message(3, 1, 1, 0, 0, 0, 0, 1), // pushes to a rank that is not here
             message(3, 1, 0, 0, 0, 0, 0, -1), // no number of samples
-            message(3, 1, 0, 0, 0, 0, 0, 1 << 30),
+            message(3, 1, 0, 0, 0, 0, 0, 1, BATCH, 3, 0, -1, -1), // for a place that is not there
+            message(3, 1, 0, 0, 0, 0, 0, 2, 5, 3, 0, -1, -1, 5, 3, 0, -1, -1), // twice for one
+            message(3, 1, 0, 0, 0, 2 * WINDOW + 1, 0, 1), // further ahead than there is room
+            message(3, 1, 0, 0, 0, -1, -1, 1), // for no step
+            message(2, 1, -1, -1, 0, 0), // is in no epoch
             message(3, 1, 0, 0, 0, 0, 0, 1, 0, 3, 0, 1 << 30, 1), // a sample of another length
             message(3, 1, 0, 0, 0, 0, 0, 1, 0, 1 << 20, 0, 10, 0), // a sample that is not there
             message(5, 1 << 30), // a reason without end

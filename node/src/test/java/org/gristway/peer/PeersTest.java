@@ -34,7 +34,7 @@ class PeersTest {
 
   private final List<Failure> losses = new ArrayList<>();
   private final Peers peers =
-      new Peers(new World(6, 3, 0), dataset.snapshot(), WINDOW, PeerCaches.NONE, losses::add);
+      new Peers(new World(6, 3, 0), dataset.snapshot(), 4, WINDOW, PeerCaches.NONE, losses::add);
   private final Recorder first = new Recorder();
   private final Recorder second = new Recorder();
 
@@ -132,6 +132,19 @@ class PeersTest {
     assertThat(peers.watch(Peers.SILENCE_NANOS)).isTrue();
     assertThat(losses).isEmpty();
     assertThat(peers.watch(Peers.SILENCE_NANOS + 1)).isFalse();
+    assertLost("node 1 at b:1");
+  }
+
+  @Test
+  void a_node_that_has_stood_still_first_hears_what_the_others_have_said() {
+    connect();
+    long woken = 20_000_000_000L;
+    assertThat(peers.watch(0)).isTrue();
+    assertThat(peers.watch(woken)).isTrue();
+    assertThat(peers.watch(woken + Peers.SILENCE_NANOS / 3)).isTrue();
+    assertThat(peers.watch(woken + Peers.SILENCE_NANOS * 2 / 3)).isTrue();
+    assertThat(losses).isEmpty();
+    assertThat(peers.watch(woken + Peers.SILENCE_NANOS + 1)).isFalse();
     assertLost("node 1 at b:1");
   }
 

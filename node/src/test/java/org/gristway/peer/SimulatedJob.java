@@ -184,6 +184,7 @@ final class SimulatedJob implements AutoCloseable {
           new Peers(
               new World(ranks, nodes, node),
               originals.snapshot(),
+              options.batchSize(),
               options.exchange().window(),
               PeerCaches.NONE,
               why -> {});

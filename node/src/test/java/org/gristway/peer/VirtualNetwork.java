@@ -227,7 +227,7 @@ final class VirtualNetwork {
           by -> {
             Parcel copy = by.listener.parcel(from, to, epoch, step);
             for (int i = 0; i < count; i++) {
-              by.listener.check(samples[i], lengths[i]);
+              by.listener.check(positions[i], samples[i], lengths[i]);
               copy.add(positions[i], samples[i], lengths[i]);
             }
             MemorySegment.copy(bytes, 0, copy.data(), ValueLayout.JAVA_BYTE, 0, bytes.length);
