@@ -1,9 +1,9 @@
 """A rank of the benchmark of several nodes: `cluster_rank.py JOB`, where JOB is JSON.
 
-It prints `ready`, waits for a line, makes a loader, goes through all epochs of the job, and prints
-`over`. The next line that it is told means that all ranks are over: once nothing more is read ahead
-or pushed, it prints what it saw as a line of JSON, and leaves at the line after that. It runs in the
-network namespace of its machine.
+It prints `ready`, waits for a line, makes a loader and goes through the epochs of its phases. After
+each phase it prints `over` and waits for a line, which it is told when all ranks are as far; then it
+waits until nothing moves any more. In the end it prints what it saw as a line of JSON, and leaves at
+the next line. It runs in the network namespace of its machine.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import storage
 
 import gristway
 
-_LOOK_SECONDS = 0.01
-_SETTLING_SECONDS = 0.3
+_LOOK_SECONDS = 0.02
+_SETTLING_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Job:
 
     data: str
     options: dict[str, Any]  # of the loader
-    epochs: int
+    phases: list[int]  # epochs; after each of them all ranks come to rest
     step_seconds: float  # that training takes for a step
     watch: bool  # what others have pushed, over time
     blkio: str
@@ -66,12 +66,24 @@ def look(job: Job, loader: gristway.Loader) -> dict[str, Any]:
     return {
         "at": time.monotonic(),
         "cpu": used.cpu_seconds,
-        "disk_bytes": used.read_bytes,
         "busy": busy,
         "possible": possible,
         "carried": links.carried(),
         "node": loader.stats()["node"],
     }
+
+
+def settled(job: Job, loader: gristway.Loader) -> dict[str, Any]:
+    """How things stand once nothing more is read ahead, pushed or on its way."""
+    last = look(job, loader)
+    while True:
+        time.sleep(_SETTLING_SECONDS)
+        now = look(job, loader)
+        # A sign of life may have come; a sample is more.
+        moves = now["carried"] - last["carried"] > 10_000
+        if not moves and now["node"]["storage-bytes"] == last["node"]["storage-bytes"]:
+            return now
+        last = now
 
 
 def run(job: Job) -> None:
@@ -82,31 +94,32 @@ def run(job: Job) -> None:
         looks = [look(job, loader)]
         numbers: list[list[int]] = []
         stalls = []
-        for _ in range(job.epochs):
-            seen: list[int] = []
-            stall = 0.0
-            asked = time.monotonic()
-            for samples, _ in loader:
-                stall += time.monotonic() - asked
-                seen += [int.from_bytes(sample[:8], "little") for sample in samples]
-                if job.step_seconds:
-                    time.sleep(job.step_seconds)
+        rests = []
+        for epochs in job.phases:
+            for _ in range(epochs):
+                seen: list[int] = []
+                stall = 0.0
                 asked = time.monotonic()
-            numbers.append(seen)
-            stalls.append(stall)
-            looks.append(look(job, loader))
-        waiting = watch.end() if watch else []
-        print("over", flush=True)
-        sys.stdin.readline()
-        time.sleep(_SETTLING_SECONDS)
+                for samples, _ in loader:
+                    stall += time.monotonic() - asked
+                    seen += [int.from_bytes(sample[:8], "little") for sample in samples]
+                    if job.step_seconds:
+                        time.sleep(job.step_seconds)
+                    asked = time.monotonic()
+                numbers.append(seen)
+                stalls.append(stall)
+                looks.append(look(job, loader))
+            print("over", flush=True)
+            sys.stdin.readline()
+            rests.append(settled(job, loader))
         result = {
             "began": began,
             "carried": carried,
             "looks": looks,
-            "settled": look(job, loader),
+            "rests": rests,
             "numbers": numbers,
             "stalls": stalls,
-            "waiting": waiting,
+            "waiting": watch.end() if watch else [],
         }
         print(json.dumps(result), flush=True)
         sys.stdin.readline()

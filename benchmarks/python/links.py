@@ -53,8 +53,8 @@ def carried() -> int:
 def goodput(machines: LinkedMachines, pairs: list[tuple[int, int]], seconds: float) -> float:
     """Bytes a second that bare TCP streams carry, from the first of a pair to the second, in all."""
     program = [sys.executable, str(Path(__file__).with_name("stream.py"))]
-    takers = []
-    givers = []
+    takers: list[subprocess.Popen[str]] = []
+    givers: list[subprocess.Popen[bytes]] = []
     try:
         for port, (_, to) in enumerate(pairs, 5000):
             taker = subprocess.Popen(
@@ -71,6 +71,6 @@ def goodput(machines: LinkedMachines, pairs: list[tuple[int, int]], seconds: flo
         rates = [json.loads(taker.communicate(timeout=seconds + 30)[0]) for taker in takers]
         return float(sum(rates))
     finally:
-        for process in [*takers, *givers]:
+        for process in (*takers, *givers):
             process.kill()
             process.wait()

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.gristway.dataset.Workers;
 
 /**
  * Stands between two nodes, each of one rank, and passes on what they say, a latency later. If they
@@ -99,7 +100,7 @@ final class SlowLink implements AutoCloseable {
   }
 
   @Override
-  public void close() throws IOException, InterruptedException {
+  public void close() throws IOException {
     server.close();
     List<Thread> all;
     synchronized (this) {
@@ -108,10 +109,8 @@ final class SlowLink implements AutoCloseable {
       }
       all = List.copyOf(threads);
     }
-    for (Thread thread : all) {
-      thread.interrupt();
-      thread.join();
-    }
+    all.forEach(Thread::interrupt);
+    Workers.join(all);
   }
 
   /** One way. */
