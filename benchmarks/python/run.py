@@ -357,11 +357,8 @@ def compare(
                 print(report.summary(line), file=sys.stderr, flush=True)
 
 
-def describe(options: argparse.Namespace) -> dict[str, Any]:
-    """What was measured, where, and how: the first line of the results."""
-    import numpy
-    import PIL
-    import torch
+def whereabouts() -> dict[str, str]:
+    """When, what and where is measured."""
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -370,11 +367,22 @@ def describe(options: argparse.Namespace) -> dict[str, Any]:
 
     memory = Path("/proc/meminfo").read_text().split()[1]
     return {
-        "kind": "run",
-        "benchmark": options.benchmark,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": git("rev-parse", "HEAD") + (" and changes" if git("status", "-s") else ""),
         "machine": f"{os.cpu_count()} cores, {int(memory) >> 20} GiB, Linux {platform.release()}",
+    }
+
+
+def describe(options: argparse.Namespace) -> dict[str, Any]:
+    """What was measured, where, and how: the first line of the results."""
+    import numpy
+    import PIL
+    import torch
+
+    return {
+        "kind": "run",
+        "benchmark": options.benchmark,
+        **whereabouts(),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,

@@ -70,8 +70,8 @@ def device_of(folder: Path) -> str:
 class Storage:
     """The groups of one arm. Close it once its processes have ended; that ends stragglers."""
 
-    def __init__(self, profile: str, folder: Path, memory_bytes: int) -> None:
-        name = f"gristway-benchmark-{os.getpid()}"
+    def __init__(self, profile: str, folder: Path, memory_bytes: int, part: str = "") -> None:
+        name = f"gristway-benchmark-{os.getpid()}{part}"
         self.device = device_of(folder)
         self.groups = {kind: ROOT / kind / name for kind in KINDS}
         for group in self.groups.values():
@@ -166,6 +166,15 @@ def usage(blkio: str, cpuacct: str, device: str) -> Usage:
         reads("blkio.throttle.io_serviced"),
         reads("blkio.throttle.io_service_bytes"),
     )
+
+
+def processors() -> tuple[float, float]:
+    """Seconds that all processors of the machine have worked, and those that they could have."""
+    user, nice, system, idle, wait, *others = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    )
+    busy = user + nice + system + sum(others)
+    return busy / 100, (busy + idle + wait) / 100
 
 
 def page_out(folder: str, group: str) -> None:

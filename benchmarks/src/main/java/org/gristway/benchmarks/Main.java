@@ -41,6 +41,14 @@ public final class Main {
             FilesArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
             yield null;
           }
+          case "asking-arm" -> {
+            AskingArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
+            yield null;
+          }
+          case "owners-arm" -> {
+            OwnersArm.main(Arrays.copyOfRange(arguments, 1, arguments.length));
+            yield null;
+          }
           case "plan-arm" -> {
             PlanBenchmark.plan(arguments[1], arguments[2]);
             yield null;

@@ -8,6 +8,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.gristway.Failure;
 import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
@@ -56,6 +57,7 @@ public final class Loader implements AutoCloseable {
   private final @Nullable PostOffice post; // if ranks mix what they read
   private final PeerCaches peers;
   private final boolean isOwnPost;
+  private final LongConsumer waiting = this::countWaiting;
   private final Threads threads;
   private final List<Rank> ranks = new ArrayList<>(); // of this machine
   private boolean closed;
@@ -146,6 +148,9 @@ public final class Loader implements AutoCloseable {
     // With no batches at all, a lane would look for the next one for ever.
     this.hasBatches = inputs.shares().steps() > 0 && run.firstEpoch() < options.epochs();
     try {
+      if (post != null) {
+        post.follow(waiting);
+      }
       makeLanes();
       if (stepsAtOnce > 0) {
         start(stepsAtOnce);
@@ -224,6 +229,10 @@ public final class Loader implements AutoCloseable {
             : Run.resume(policy, inputs, state, Policies::named, endEpoch);
     Beginning.Place place = beginning.place();
     return place == null ? run : run.from(place.epoch(), place.step());
+  }
+
+  private void countWaiting(long bytes) {
+    engine.tallies().add(ReadCounter.WAITING_BYTES, bytes);
   }
 
   private void makeLanes() {
@@ -546,6 +555,9 @@ public final class Loader implements AutoCloseable {
     Workers.join(ranks.stream().map(rank -> rank.thread).toList());
     if (!closed) {
       closed = true;
+      if (post != null) {
+        post.unfollow(waiting);
+      }
       try {
         endEngine.run();
       } finally {

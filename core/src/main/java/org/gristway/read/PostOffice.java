@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongConsumer;
 import org.gristway.Failure;
 import org.gristway.plan.Exchange;
 import org.jspecify.annotations.Nullable;
@@ -68,6 +69,7 @@ public final class PostOffice implements AutoCloseable {
   private final List<Parcel> all = new ArrayList<>();
   private long waitingBytes;
   private long mostWaitingBytes;
+  private final List<LongConsumer> followers = new ArrayList<>();
   private final @Nullable String[] left; // by rank: the node that has left with it
   private final Set<Failure> gone = Collections.newSetFromMap(new IdentityHashMap<>());
   private @Nullable Failure failure;
@@ -202,8 +204,7 @@ public final class PostOffice implements AutoCloseable {
         idle.add(parcel); // the first one may be read by now
         return;
       }
-      waitingBytes += parcel.bytes();
-      mostWaitingBytes = Math.max(mostWaitingBytes, waitingBytes);
+      addWaiting(parcel.bytes());
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -232,7 +233,7 @@ public final class PostOffice implements AutoCloseable {
                 boolean isOver =
                     parcel.to() == rank && !place.isBefore(parcel.epoch(), parcel.step());
                 if (isOver) {
-                  waitingBytes -= parcel.bytes();
+                  addWaiting(-parcel.bytes());
                   idle.add(parcel);
                 }
                 return isOver;
@@ -286,6 +287,36 @@ public final class PostOffice implements AutoCloseable {
     lock.lock();
     try {
       return mostWaitingBytes;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void addWaiting(long bytes) {
+    waitingBytes += bytes;
+    mostWaitingBytes = Math.max(mostWaitingBytes, waitingBytes);
+    followers.forEach(follower -> follower.accept(bytes));
+  }
+
+  /**
+   * Tells what waits now, and from then on what is added to it, or taken away. It is told while
+   * nothing else can happen here, and must not wait for anything.
+   */
+  void follow(LongConsumer follower) {
+    lock.lock();
+    try {
+      followers.add(follower);
+      follower.accept(waitingBytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends that. */
+  void unfollow(LongConsumer follower) {
+    lock.lock();
+    try {
+      followers.remove(follower);
     } finally {
       lock.unlock();
     }

@@ -36,6 +36,8 @@ public enum ReadCounter {
   PUSHED_BYTES("pushed-bytes"),
   RECEIVED("received"),
   LATE("late"),
+  /** The bytes that others have pushed and that wait for their step now. */
+  WAITING_BYTES("waiting-bytes"),
   /** The time that trainers have waited for data: the one number that matters. */
   STALL_NANOS("stall-nanoseconds"),
   /** The time that lanes have waited for storage, for other ranks, and for trainers. */
@@ -56,7 +58,7 @@ public enum ReadCounter {
 
   /** True if it tells what is so now, and not what has been up to now. */
   public boolean isLevel() {
-    return this == RESIDENT_BYTES || this == HANDOVER_BYTES;
+    return this == RESIDENT_BYTES || this == HANDOVER_BYTES || this == WAITING_BYTES;
   }
 
   static List<String> names() {

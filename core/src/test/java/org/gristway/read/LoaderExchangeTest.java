@@ -104,6 +104,25 @@ class LoaderExchangeTest {
   }
 
   @Test
+  void what_waits_for_its_step_is_a_level() {
+    try (PostOffice post = PostOffice.alone(2, 2)) {
+      LoaderOptions options = options(2).withEpochs(1);
+      long seen = 0;
+      try (Loader loader =
+          Loader.open(
+              Dataset.open(originals.path()), options, Beginning.NEW_RUN, post, notices::add)) {
+        Received received = new Received(originals);
+        for (long step = 0; step < loader.steps(0); step++) {
+          received.addSteps(loader, 1);
+          seen = Math.max(seen, loader.counter(ReadCounter.WAITING_BYTES));
+        }
+        assertThat(loader.counter(ReadCounter.WAITING_BYTES)).isEqualTo(post.waitingBytes());
+      }
+      assertThat(seen).isBetween(1L, post.mostWaitingBytes());
+    }
+  }
+
+  @Test
   void batches_of_more_steps_than_are_pushed_ahead_hold_nobody_up() {
     Random random = new Random(Seeds.of("batches_of_more_steps"));
     for (int i = 0; i < 10; i++) {
