@@ -39,8 +39,9 @@ import org.gristway.snapshot.Snapshot;
  * dataset's snapshot and what {@code gristway probe} has measured in the same control group, and
  * nothing of what is read. The trainer takes no time.
  *
- * <p>Epochs are measured once they are steady, and in part where they take long. That of {@code
- * unbounded} is its first where the storage is slow, since it reads nothing in the others.
+ * <p>Epochs are measured once they are steady, and in part where they take long. Of policies that
+ * keep what they have read it is the first where the storage is slow, since it takes too long to
+ * come to the others, or there is nothing to read in them.
  */
 final class PredictBenchmark implements Main.Benchmark {
 
@@ -116,7 +117,7 @@ final class PredictBenchmark implements Main.Benchmark {
     List<Point> points = new ArrayList<>();
     try (Storage storage = new Storage(profile, dataset, memory + OVERHEAD, "bounded");
         Storage roomy = new Storage(profile, dataset, Long.MAX_VALUE >> 1, "roomy")) {
-      for (String policy : ofTheStorage()) {
+      for (String policy : Policies.all().stream().map(ReadPolicy::name).toList()) {
         Storage place = policy.equals("unbounded") ? roomy : storage;
         Arm arm = new Arm(policy, () -> read(profile, place, dataset, policy, memory));
         double predicted = predict(profile, probe, dataset, policy, memory);
@@ -131,16 +132,19 @@ final class PredictBenchmark implements Main.Benchmark {
     return points;
   }
 
-  /** The policies that take from the storage all that they deliver. */
-  private static List<String> ofTheStorage() {
-    return Policies.all().stream()
-        .filter(policy -> !policy.caches())
-        .map(ReadPolicy::name)
-        .toList();
+  /** On slow storage, what those take that keep what they have read. */
+  private static boolean isFirstEpoch(Profile profile, String policy) {
+    boolean keeps = policy.equals("unbounded") || Policies.named(policy).caches();
+    return keeps && profile != Profile.NVME;
   }
 
-  private static boolean isFirstEpoch(Profile profile, String policy) {
-    return policy.equals("unbounded") && profile != Profile.NVME;
+  /** Those that read sample by sample take so long on slow storage that a part must do. */
+  private static boolean isMeasuredInPart(Profile profile, String policy) {
+    boolean bySample =
+        policy.equals("sample-order")
+            || policy.equals("redirect-position")
+            || Policies.named(policy).caches();
+    return bySample && profile != Profile.NVME;
   }
 
   private static double predict(
@@ -185,13 +189,14 @@ final class PredictBenchmark implements Main.Benchmark {
       Profile profile, Storage storage, Path dataset, String policy, long memory)
       throws IOException, InterruptedException {
     boolean fast = profile == Profile.NVME;
-    boolean bySample = policy.equals("sample-order") || policy.equals("redirect-position");
-    String warmUp = bySample || isFirstEpoch(profile, policy) ? "0" : fast ? "6" : "1";
-    String epochs = bySample || fast ? "1000" : "1";
-    String most = bySample || fast ? WINDOW : "1000";
-    String leftOut = bySample ? RAMP : "0";
+    boolean inPart = isMeasuredInPart(profile, policy);
+    String warmUp = fast ? "6" : inPart || isFirstEpoch(profile, policy) ? "0" : "1";
+    String epochs = fast || inPart ? "1000" : "1";
+    String most = fast || inPart ? WINDOW : "1000";
+    String leftOut = inPart ? RAMP : "0";
     // Code is compiled in the first, which is only seen where the storage is not so slow.
-    String loaders = isFirstEpoch(profile, policy) && profile == Profile.CLOUD ? "2" : "1";
+    boolean fromItsBegin = isFirstEpoch(profile, policy) && !inPart;
+    String loaders = fromItsBegin && profile == Profile.CLOUD ? "2" : "1";
     List<String> command =
         Arm.command(
             "read-arm",
@@ -208,7 +213,7 @@ final class PredictBenchmark implements Main.Benchmark {
     try (Dataset opened = Dataset.open(dataset)) {
       double samples = opened.snapshot().sampleCount();
       double seconds = Arm.value(values, "seconds");
-      if (isFirstEpoch(profile, policy)) {
+      if (fromItsBegin) {
         seconds -= Arm.value(values, "open"); // which no epoch has in it
       }
       values.put("epoch", samples * seconds / Arm.value(values, "samples"));
