@@ -9,6 +9,7 @@ the next line. It runs in the network namespace of its machine.
 from __future__ import annotations
 
 import json
+import mmap
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ import storage
 import gristway
 
 _LOOK_SECONDS = 0.02
+_TURN_SECONDS = 0.0005
 _SETTLING_SECONDS = 0.2
 
 
@@ -32,10 +34,30 @@ class Job:
     options: dict[str, Any]  # of the loader
     phases: list[int]  # epochs; after each of them all ranks come to rest
     step_seconds: float  # that training takes for a step
+    rank: int
+    ranks: int
+    together: str  # the file by which ranks go through their steps together; empty: each by itself
     watch: bool  # what others have pushed, over time
     blkio: str
     cpuacct: str
     device: str
+
+
+class Together:
+    """Ranks that go through their steps together, as training that adds up gradients does: a file of
+    how far each has come."""
+
+    def __init__(self, path: str, rank: int, ranks: int) -> None:
+        with open(path, "r+b") as file:
+            self._steps = memoryview(mmap.mmap(file.fileno(), 8 * ranks)).cast("q")
+        self._rank = rank
+
+    def step(self) -> None:
+        """Ends a step; returns when all have come as far."""
+        done = self._steps[self._rank] + 1
+        self._steps[self._rank] = done
+        while min(self._steps) < done:
+            time.sleep(_TURN_SECONDS)
 
 
 class Watch:
@@ -91,8 +113,10 @@ def run(job: Job) -> None:
     carried = links.carried()
     with gristway.Loader(job.data, **job.options) as loader:
         watch = Watch(loader) if job.watch else None
+        together = Together(job.together, job.rank, job.ranks) if job.together else None
         looks = [look(job, loader)]
         numbers: list[list[int]] = []
+        steps = []
         stalls = []
         rests = []
         for epochs in job.phases:
@@ -103,8 +127,11 @@ def run(job: Job) -> None:
                 for samples, _ in loader:
                     stall += time.monotonic() - asked
                     seen += [int.from_bytes(sample[:8], "little") for sample in samples]
+                    steps.append((time.monotonic(), sum(map(len, samples))))
                     if job.step_seconds:
                         time.sleep(job.step_seconds)
+                    if together:
+                        together.step()
                     asked = time.monotonic()
                 numbers.append(seen)
                 stalls.append(stall)
@@ -118,6 +145,7 @@ def run(job: Job) -> None:
             "looks": looks,
             "rests": rests,
             "numbers": numbers,
+            "steps": steps,
             "stalls": stalls,
             "waiting": watch.end() if watch else [],
         }
