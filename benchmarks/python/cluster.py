@@ -24,6 +24,7 @@ import os
 import secrets
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -258,6 +259,12 @@ class Benchmark:
         epochs = epochs or place.epochs
         # Between two rests with all frames full, an epoch is read: no more and no less.
         phases = [1 + epochs, 1] if counts_reads else [1 + epochs]
+        # Ranks that do not wait for each other begin and end apart: whoever is over first goes on, so
+        # that the others do not have its part of the storage.
+        is_free = not in_step and not counts_reads and not options.get("exchange")
+        pace = "step" if in_step else "last" if is_free else ""
+        progress = self.options.folder / "progress"
+        progress.write_bytes(bytes(8 * NODES))
         secret, job = secrets.token_hex(16), secrets.token_hex(4)
         with groups_of(place, self.options.folder) as groups:
             processes: list[Process] = []
@@ -275,7 +282,8 @@ class Benchmark:
                         "step_seconds": step_seconds,
                         "rank": node,
                         "ranks": NODES,
-                        "together": str(self._together()) if in_step else "",
+                        "progress": str(progress),
+                        "pace": pace,
                         "watch": watch,
                         "blkio": str(groups[node].groups["blkio"]),
                         "cpuacct": str(groups[node].groups["cpuacct"]),
@@ -299,8 +307,9 @@ class Benchmark:
                     for process in processes:
                         process.tell("all are over")
                 results = [json.loads(process.answer()) for process in processes]
-        check([result["numbers"] for result in results], self.data.count)
-        line = summed(results, self.data.bytes, epochs, place.is_shared)
+        checked = sum(phases)
+        check([result["numbers"][:checked] for result in results], self.data.count)
+        line = summed(results, self.data.bytes, epochs, is_free, place.is_shared)
         if counts_reads:
             line["storage"] = sum(
                 result["rests"][1]["node"]["storage-bytes"]
@@ -311,12 +320,6 @@ class Benchmark:
             line["waiting"] = [result["waiting"] for result in results]
         self.measured(arm, name, place.name, line, time.monotonic() - began)
         return line
-
-    def _together(self) -> Path:
-        """The file by which ranks go through their steps together."""
-        path: Path = self.options.folder / "steps"
-        path.write_bytes(bytes(8 * NODES))
-        return path
 
     def _launched(self, node: int, job: str, secret: str) -> dict[str, str]:
         """As torchrun has it."""
@@ -461,11 +464,11 @@ class Benchmark:
 
 
 def summed(
-    results: list[dict[str, Any]], dataset: int, epochs: int, is_shared: bool
+    results: list[dict[str, Any]], dataset: int, epochs: int, is_free: bool, is_shared: bool
 ) -> dict[str, Any]:
     """What all ranks together did in the epochs after the first."""
     begins = [result["looks"][1] for result in results]
-    ends = [result["looks"][1 + epochs] for result in results]
+    ends = [result["looks"][-1 if is_free else 1 + epochs] for result in results]
 
     def node(counter: str) -> int:
         return sum(
@@ -495,7 +498,10 @@ def summed(
         "seconds": seconds,
         "dataset": dataset,
         "rate": taken / seconds,
-        "stall": sum(sum(r["stalls"][1 : 1 + epochs]) for r in results) / NODES / span,
+        "stall": statistics.mean(
+            sum(r["stalls"][1 : len(r["stalls"]) if is_free else 1 + epochs]) / (e["at"] - b["at"])
+            for r, b, e in zip(results, begins, ends, strict=True)
+        ),
         "opening": min(r["looks"][0]["at"] - r["began"] for r in results),
         "pushed_bytes": sum(r["rests"][-1]["node"]["pushed-bytes"] for r in results),
         "carried": sum(r["rests"][-1]["carried"] - r["carried"] for r in results),
@@ -577,6 +583,7 @@ def main() -> None:
             sys.exit(130)
         finally:
             machines.remove()
+            (options.folder / "progress").unlink(missing_ok=True)
     print(cluster_report.report_of(path))
     print(f"took {time.monotonic() - began:.0f} s; results: {path}", file=sys.stderr)
 

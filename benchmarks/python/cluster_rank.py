@@ -8,6 +8,7 @@ the next line. It runs in the network namespace of its machine.
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import sys
@@ -36,27 +37,34 @@ class Job:
     step_seconds: float  # that training takes for a step
     rank: int
     ranks: int
-    together: str  # the file by which ranks go through their steps together; empty: each by itself
+    progress: str  # a file of zeros, one for each rank
+    pace: str  # "step": ranks take steps together; "last": each goes on until all are over; or ""
     watch: bool  # what others have pushed, over time
     blkio: str
     cpuacct: str
     device: str
 
 
-class Together:
-    """Ranks that go through their steps together, as training that adds up gradients does: a file of
-    how far each has come."""
+class Progress:
+    """How far each rank has come, in a file that all of them see."""
 
     def __init__(self, path: str, rank: int, ranks: int) -> None:
         with open(path, "r+b") as file:
-            self._steps = memoryview(mmap.mmap(file.fileno(), 8 * ranks)).cast("q")
+            self._done = memoryview(mmap.mmap(file.fileno(), 8 * ranks)).cast("q")
         self._rank = rank
 
-    def step(self) -> None:
-        """Ends a step; returns when all have come as far."""
-        done = self._steps[self._rank] + 1
-        self._steps[self._rank] = done
-        while min(self._steps) < done:
+    def tell(self) -> int:
+        """Tells that this rank is one further; how far that is."""
+        self._done[self._rank] += 1
+        return self._done[self._rank]
+
+    def least(self) -> int:
+        return min(self._done)
+
+    def turn(self) -> None:
+        """Tells it, and returns when all have come as far."""
+        done = self.tell()
+        while self.least() < done:
             time.sleep(_TURN_SECONDS)
 
 
@@ -113,14 +121,16 @@ def run(job: Job) -> None:
     carried = links.carried()
     with gristway.Loader(job.data, **job.options) as loader:
         watch = Watch(loader) if job.watch else None
-        together = Together(job.together, job.rank, job.ranks) if job.together else None
+        progress = Progress(job.progress, job.rank, job.ranks)
         looks = [look(job, loader)]
         numbers: list[list[int]] = []
         steps = []
         stalls = []
         rests = []
         for epochs in job.phases:
-            for _ in range(epochs):
+            for epoch in itertools.count():
+                if epoch >= epochs and (job.pace != "last" or progress.least() >= epochs):
+                    break
                 seen: list[int] = []
                 stall = 0.0
                 asked = time.monotonic()
@@ -130,12 +140,14 @@ def run(job: Job) -> None:
                     steps.append((time.monotonic(), sum(map(len, samples))))
                     if job.step_seconds:
                         time.sleep(job.step_seconds)
-                    if together:
-                        together.step()
+                    if job.pace == "step":
+                        progress.turn()
                     asked = time.monotonic()
                 numbers.append(seen)
                 stalls.append(stall)
                 looks.append(look(job, loader))
+                if job.pace == "last":
+                    progress.tell()
             print("over", flush=True)
             sys.stdin.readline()
             rests.append(settled(job, loader))
