@@ -24,6 +24,7 @@ import os
 import secrets
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -46,9 +47,9 @@ NODES = 4
 RATE = "1gbit"
 SIZE = 110_000
 BATCH = 64
-ASKING_BATCH = 16  # with 64, a step on these links takes so long that no latency shows
+# With batches of 64, two cores take so long for a step of all nodes that no latency shows.
+ASKING = [(4, 0), (16, 0), (16, 10)]  # batch size, milliseconds that a trainer takes for a step
 LATENCIES = "0.2,1,5"
-STEPS = "0,10"
 WINDOWS = (1, 2, 4)
 OWNERS_THREADS = 4
 OWNERS_PORT = 4100
@@ -250,6 +251,7 @@ class Benchmark:
         step_seconds: float = 0.0,
         watch: bool = False,
         counts_reads: bool = False,
+        in_step: bool = False,
     ) -> dict[str, Any]:
         """Runs a job of four ranks, or four that know nothing of each other, each with its part of
         the dataset; what came of it."""
@@ -257,6 +259,12 @@ class Benchmark:
         epochs = epochs or place.epochs
         # Between two rests with all frames full, an epoch is read: no more and no less.
         phases = [1 + epochs, 1] if counts_reads else [1 + epochs]
+        # Ranks that do not wait for each other begin and end apart: whoever is over first goes on, so
+        # that the others do not have its part of the storage.
+        is_free = not in_step and not counts_reads and not options.get("exchange")
+        pace = "step" if in_step else "last" if is_free else ""
+        progress = self.options.folder / "progress"
+        progress.write_bytes(bytes(8 * NODES))
         secret, job = secrets.token_hex(16), secrets.token_hex(4)
         with groups_of(place, self.options.folder) as groups:
             processes: list[Process] = []
@@ -272,6 +280,10 @@ class Benchmark:
                         },
                         "phases": phases,
                         "step_seconds": step_seconds,
+                        "rank": node,
+                        "ranks": NODES,
+                        "progress": str(progress),
+                        "pace": pace,
                         "watch": watch,
                         "blkio": str(groups[node].groups["blkio"]),
                         "cpuacct": str(groups[node].groups["cpuacct"]),
@@ -295,8 +307,9 @@ class Benchmark:
                     for process in processes:
                         process.tell("all are over")
                 results = [json.loads(process.answer()) for process in processes]
-        check([result["numbers"] for result in results], self.data.count)
-        line = summed(results, self.data.bytes, epochs, place.is_shared)
+        checked = sum(phases)
+        check([result["numbers"][:checked] for result in results], self.data.count)
+        line = summed(results, self.data.bytes, epochs, is_free, place.is_shared)
         if counts_reads:
             line["storage"] = sum(
                 result["rests"][1]["node"]["storage-bytes"]
@@ -366,16 +379,15 @@ class Benchmark:
         began = time.monotonic()
         place = Place("nvme", True, 1)
         with groups_of(place, self.options.folder) as groups:
-            words = [str(self.data.all), str(ASKING_BATCH), str(self.small), "1"]
-            command = java("asking-arm", *words, LATENCIES, STEPS, str(self.round))
-            process = Process(command, groups[0])
+            settings = ",".join(f"{batch}x{step}" for batch, step in ASKING)
+            words = [str(self.data.parts[0]), str(self.data.count), str(self.small)]
+            process = Process(
+                java("asking-arm", *words, LATENCIES, settings, str(self.round)), groups[0]
+            )
             with ended([process]):
-                count = 2 * len(LATENCIES.split(",")) * len(STEPS.split(","))
-                for _ in range(count):
-                    words = process.answer().split()
-                    line = {
-                        name: float(value) for name, value in (word.split("=") for word in words)
-                    }
+                for _ in range(2 * len(ASKING) * len(LATENCIES.split(","))):
+                    fields = (field.split("=") for field in process.answer().split())
+                    line = {name: float(value) for name, value in fields}
                     self.measured("c", "asking" if line["asks"] else "pushing", "nvme", line, 0)
         print(f"c took {time.monotonic() - began:.0f} s", file=sys.stderr)
 
@@ -385,10 +397,15 @@ class Benchmark:
             self.ranks("d", f"window {window}", CLOUD, options, watch=True)
 
     def kept(self) -> None:
-        for policy in ("locality", "clairvoyant"):
-            self.ranks("e", policy, CLOUD, {"memory": self.large, "policy": policy}, epochs=3)
-        everything = {"memory": NODES * self.large, "policy": "clairvoyant"}
-        self.ranks("e", "clairvoyant, room for all on each node", CLOUD, everything, epochs=3)
+        everywhere = "clairvoyant, room for all on each node"
+        for name, policy, memory in (
+            ("locality", "locality", self.large),
+            ("clairvoyant", "clairvoyant", self.large),
+            (everywhere, "clairvoyant", NODES * self.large),
+        ):
+            # A rank that is ahead would ask for what another has not kept yet.
+            options = {"memory": memory, "policy": policy}
+            self.ranks("e", name, CLOUD, options, epochs=3, in_step=True)
 
     def owners(self) -> None:
         options = {"memory": self.small, "exchange": 1, "homes": "hashed", "cache": self.large}
@@ -447,11 +464,11 @@ class Benchmark:
 
 
 def summed(
-    results: list[dict[str, Any]], dataset: int, epochs: int, is_shared: bool
+    results: list[dict[str, Any]], dataset: int, epochs: int, is_free: bool, is_shared: bool
 ) -> dict[str, Any]:
     """What all ranks together did in the epochs after the first."""
     begins = [result["looks"][1] for result in results]
-    ends = [result["looks"][1 + epochs] for result in results]
+    ends = [result["looks"][-1 if is_free else 1 + epochs] for result in results]
 
     def node(counter: str) -> int:
         return sum(
@@ -465,7 +482,13 @@ def summed(
             for i in range(epochs + 1)
         ]
 
-    seconds = max(e["at"] for e in ends) - min(b["at"] for b in begins)
+    # While all are at it: readers of one storage do not begin and end together.
+    since, until = max(b["at"] for b in begins), min(e["at"] for e in ends)
+    if since >= until:
+        raise run.Failed("a rank was over before another had begun: measure more epochs")
+    taken = sum(size for r in results for at, size in r["steps"] if since < at <= until)
+    seconds = until - since
+    span = max(e["at"] for e in ends) - min(b["at"] for b in begins)
     carried = [
         sum(r["looks"][i + 1]["carried"] - r["looks"][i]["carried"] for r in results)
         for i in range(epochs + 1)
@@ -474,8 +497,11 @@ def summed(
         "epochs": epochs,
         "seconds": seconds,
         "dataset": dataset,
-        "rate": epochs * dataset / seconds,
-        "stall": sum(sum(r["stalls"][1 : 1 + epochs]) for r in results) / NODES / seconds,
+        "rate": taken / seconds,
+        "stall": statistics.mean(
+            sum(r["stalls"][1 : len(r["stalls"]) if is_free else 1 + epochs]) / (e["at"] - b["at"])
+            for r, b, e in zip(results, begins, ends, strict=True)
+        ),
         "opening": min(r["looks"][0]["at"] - r["began"] for r in results),
         "pushed_bytes": sum(r["rests"][-1]["node"]["pushed-bytes"] for r in results),
         "carried": sum(r["rests"][-1]["carried"] - r["carried"] for r in results),
@@ -485,6 +511,7 @@ def summed(
         "late": node("late"),
         "carried_by_epoch": carried,
         "cpu": processor_seconds(begins, ends, is_shared),
+        "span": span,
         "busy": (ends[0]["busy"] - begins[0]["busy"])
         / max(0.01, ends[0]["possible"] - begins[0]["possible"]),
     }
@@ -556,6 +583,7 @@ def main() -> None:
             sys.exit(130)
         finally:
             machines.remove()
+            (options.folder / "progress").unlink(missing_ok=True)
     print(cluster_report.report_of(path))
     print(f"took {time.monotonic() - began:.0f} s; results: {path}", file=sys.stderr)
 

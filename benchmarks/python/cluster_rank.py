@@ -8,7 +8,9 @@ the next line. It runs in the network namespace of its machine.
 
 from __future__ import annotations
 
+import itertools
 import json
+import mmap
 import sys
 import threading
 import time
@@ -21,6 +23,7 @@ import storage
 import gristway
 
 _LOOK_SECONDS = 0.02
+_TURN_SECONDS = 0.0005
 _SETTLING_SECONDS = 0.2
 
 
@@ -32,10 +35,37 @@ class Job:
     options: dict[str, Any]  # of the loader
     phases: list[int]  # epochs; after each of them all ranks come to rest
     step_seconds: float  # that training takes for a step
+    rank: int
+    ranks: int
+    progress: str  # a file of zeros, one for each rank
+    pace: str  # "step": ranks take steps together; "last": each goes on until all are over; or ""
     watch: bool  # what others have pushed, over time
     blkio: str
     cpuacct: str
     device: str
+
+
+class Progress:
+    """How far each rank has come, in a file that all of them see."""
+
+    def __init__(self, path: str, rank: int, ranks: int) -> None:
+        with open(path, "r+b") as file:
+            self._done = memoryview(mmap.mmap(file.fileno(), 8 * ranks)).cast("q")
+        self._rank = rank
+
+    def tell(self) -> int:
+        """Tells that this rank is one further; how far that is."""
+        self._done[self._rank] += 1
+        return self._done[self._rank]
+
+    def least(self) -> int:
+        return min(self._done)
+
+    def turn(self) -> None:
+        """Tells it, and returns when all have come as far."""
+        done = self.tell()
+        while self.least() < done:
+            time.sleep(_TURN_SECONDS)
 
 
 class Watch:
@@ -91,24 +121,33 @@ def run(job: Job) -> None:
     carried = links.carried()
     with gristway.Loader(job.data, **job.options) as loader:
         watch = Watch(loader) if job.watch else None
+        progress = Progress(job.progress, job.rank, job.ranks)
         looks = [look(job, loader)]
         numbers: list[list[int]] = []
+        steps = []
         stalls = []
         rests = []
         for epochs in job.phases:
-            for _ in range(epochs):
+            for epoch in itertools.count():
+                if epoch >= epochs and (job.pace != "last" or progress.least() >= epochs):
+                    break
                 seen: list[int] = []
                 stall = 0.0
                 asked = time.monotonic()
                 for samples, _ in loader:
                     stall += time.monotonic() - asked
                     seen += [int.from_bytes(sample[:8], "little") for sample in samples]
+                    steps.append((time.monotonic(), sum(map(len, samples))))
                     if job.step_seconds:
                         time.sleep(job.step_seconds)
+                    if job.pace == "step":
+                        progress.turn()
                     asked = time.monotonic()
                 numbers.append(seen)
                 stalls.append(stall)
                 looks.append(look(job, loader))
+                if job.pace == "last":
+                    progress.tell()
             print("over", flush=True)
             sys.stdin.readline()
             rests.append(settled(job, loader))
@@ -118,6 +157,7 @@ def run(job: Job) -> None:
             "looks": looks,
             "rests": rests,
             "numbers": numbers,
+            "steps": steps,
             "stalls": stalls,
             "waiting": watch.end() if watch else [],
         }

@@ -28,7 +28,10 @@ def summary(line: Line) -> str:
     """One line about one run, for whoever watches."""
     name = f"{line['arm']} {line['place']:14} {line['name']:24}"
     if line["arm"] == "c":
-        times = f"{line['latency']} ms, {line['step']} ms a step: {line['seconds']:.2f} s"
+        times = (
+            f"{line['latency']:g} ms, batches of {line['batch']:g}, {line['step']:g} ms a step: "
+        )
+        times += f"{line['seconds']:.2f} s"
         return f"{name} {times}"
     parts = [f"{line['rate'] / 1e6:7,.0f} MB/s", f"{line['busy']:.0%} busy"]
     if line.get("received"):
@@ -112,7 +115,7 @@ def apart(results: Results) -> str:
                     report.spread([line["storage"] / line["dataset"] for line in counted], share)
                     if counted
                     else "",
-                    f"{statistics.median(line['cpu'] / line['seconds'] for line in job):.2f}",
+                    f"{statistics.median(line['cpu'] / line['span'] for line in job):.2f}",
                     busy(job),
                 ]
             )
@@ -146,7 +149,7 @@ def pushed(results: Results) -> str:
                     report.spread([1 - line["late"] / line["received"] for line in lines], percent),
                     report.spread(moved, share),
                     share(statistics.median(moved) * (1 + HEADERS / FRAME)),
-                    f"{statistics.median(line['cpu'] / line['seconds'] for line in lines):.2f}",
+                    f"{statistics.median(line['cpu'] / line['span'] for line in lines):.2f}",
                     busy(lines),
                 ]
             )
@@ -163,20 +166,23 @@ def pushed(results: Results) -> str:
 
 def asking(results: Results) -> str:
     rows = []
-    for (step, latency), lines in report.grouped(results.of("c"), "step", "latency").items():
+    groups = report.grouped(results.of("c"), "batch", "step", "latency")
+    for (batch, step, latency), lines in groups.items():
         pushing = [line for line in lines if not line["asks"]]
         asked = [line for line in lines if line["asks"]]
         quotients = ratios(asked, pushing, lambda line, other: line["seconds"] / other["seconds"])
         rows.append(
             [
-                f"{latency:g} ms",
+                f"{batch:g}",
                 f"{step:g} ms",
+                f"{latency:g} ms",
                 report.spread([line["seconds"] for line in pushing], "{:.2f} s".format),
                 report.spread([line["seconds"] for line in asked], "{:.2f} s".format),
                 report.spread(quotients, "{:.2f}".format),
             ]
         )
-    head = ["latency each way", "a step of training", "pushed: an epoch", "asked for: an epoch"]
+    head = ["batch", "a step of training", "latency each way"]
+    head += ["pushed: an epoch", "asked for: an epoch"]
     return report.table([*head, "asked for / pushed"], rows)
 
 
@@ -358,14 +364,15 @@ def draw_asking(results: Results, file: Path) -> None:
     """How much longer epochs take that are asked for, against the latency."""
     plt = plots()
     figure, axis = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    for number, (step, lines) in enumerate(report.grouped(results.of("c"), "step").items()):
+    groups = report.grouped(results.of("c"), "batch", "step")
+    for number, ((batch, step), lines) in enumerate(groups.items()):
         points = []
         for (latency,), at in report.grouped(lines, "latency").items():
             pushing = [line for line in at if not line["asks"]]
             asked = [line for line in at if line["asks"]]
             found = ratios(asked, pushing, lambda line, other: line["seconds"] / other["seconds"])
             points.append((latency, statistics.median(found)))
-        label = f"a step of training takes {step[0]:g} ms"
+        label = f"batches of {batch:g}, training takes {step:g} ms a step"
         axis.plot(*zip(*points, strict=True), "o-", color=COLOURS[number], label=label)
     axis.axhline(1, color="#1a1a1a", lw=1)
     axis.set_ylim(bottom=0)

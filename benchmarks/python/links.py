@@ -65,12 +65,15 @@ def goodput(machines: LinkedMachines, pairs: list[tuple[int, int]], seconds: flo
             takers.append(taker)
             assert taker.stdout
             taker.stdout.readline()
-        for port, (giver, to) in enumerate(pairs, 5000):
+        for port, (source, to) in enumerate(pairs, 5000):
             words = ["give", machines.address(to), str(port), str(seconds)]
-            givers.append(subprocess.Popen([*machines.inside(giver), *program, *words]))
+            givers.append(subprocess.Popen([*machines.inside(source), *program, *words]))
         rates = [json.loads(taker.communicate(timeout=seconds + 30)[0]) for taker in takers]
         return float(sum(rates))
     finally:
-        for process in (*takers, *givers):
-            process.kill()
-            process.wait()
+        for taker in takers:
+            taker.kill()
+            taker.wait()
+        for giver in givers:
+            giver.kill()
+            giver.wait()

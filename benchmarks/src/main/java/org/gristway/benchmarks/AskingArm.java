@@ -14,6 +14,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.Batch;
@@ -38,53 +39,54 @@ import org.gristway.read.Threads;
 final class AskingArm {
 
   private static final int NODES = 4;
+  private static final int EPOCHS = 2; // and one before them that is not measured
   private static final JobSecret SECRET = JobSecret.of("a secret of this benchmark");
   private static final ValueLayout.OfLong NUMBER =
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private AskingArm() {}
 
-  private record Setting(double latencyMillis, double stepMillis, boolean asks) {}
+  private record Setting(double latencyMillis, int batch, double stepMillis, boolean asks) {}
 
   /**
-   * @param arguments dataset, batch size, memory of a node, epochs to measure, latencies in
-   *     milliseconds (0.2,1,5), milliseconds that a trainer takes for a step (0,10), number of the
-   *     round
+   * @param arguments dataset, more than the largest number of a sample, memory of a node, latencies
+   *     in milliseconds (0.2,1,5), batch sizes with milliseconds that a trainer takes for a step
+   *     (4x0,16x10), number of the round
    */
   static void main(String[] arguments) throws IOException, InterruptedException {
     Path path = Path.of(arguments[0]);
-    int epochs = Integer.parseInt(arguments[3]);
+    int numbers = Integer.parseInt(arguments[1]);
     LoaderOptions options =
         LoaderOptions.DEFAULT
-            .withBatchSize(Integer.parseInt(arguments[1]))
             .withMemory(Long.parseLong(arguments[2]))
-            .withEpochs(1 + epochs)
+            .withEpochs(1 + EPOCHS)
             .withExchange(Exchange.of(1));
-    int round = Integer.parseInt(arguments[6]);
-    measure(path, options, new Setting(0, 0, false)); // code is compiled
-    for (double step : numbers(arguments[5])) {
-      for (double latency : numbers(arguments[4])) {
+    int round = Integer.parseInt(arguments[5]);
+    measure(path, numbers, options, new Setting(0, 16, 0, false)); // code is compiled
+    for (String steps : arguments[4].split(",", -1)) {
+      int batch = Integer.parseInt(steps.substring(0, steps.indexOf('x')));
+      double step = Double.parseDouble(steps.substring(steps.indexOf('x') + 1));
+      for (String latency : arguments[3].split(",", -1)) {
         for (int i = 0; i < 2; i++) {
-          Setting setting = new Setting(latency, step, (round + i) % 2 == 1);
+          Setting setting =
+              new Setting(Double.parseDouble(latency), batch, step, (round + i) % 2 == 1);
           System.out.printf(
               Locale.ROOT,
-              "latency=%s step=%s asks=%d seconds=%.4f%n",
+              "latency=%s batch=%d step=%s asks=%d seconds=%.4f%n",
               latency,
+              batch,
               step,
               setting.asks() ? 1 : 0,
-              measure(path, options, setting) / epochs);
+              measure(path, numbers, options, setting) / EPOCHS);
         }
       }
     }
   }
 
-  private static double[] numbers(String list) {
-    return List.of(list.split(",")).stream().mapToDouble(Double::parseDouble).toArray();
-  }
-
   /** Seconds of all epochs but the first. */
-  private static double measure(Path path, LoaderOptions options, Setting setting)
+  private static double measure(Path path, int numbers, LoaderOptions given, Setting setting)
       throws IOException, InterruptedException {
+    LoaderOptions options = given.withBatchSize(setting.batch());
     List<Mesh> meshes = new ArrayList<>();
     List<SlowLink> links = new ArrayList<>();
     List<Loader> loaders = new ArrayList<>();
@@ -106,7 +108,7 @@ final class AskingArm {
                   throw new IllegalStateException(line);
                 }));
       }
-      return train(loaders, setting, Math.toIntExact(dataset.size()));
+      return train(loaders, setting, numbers);
     } finally {
       loaders.forEach(Loader::close);
       together(meshes, Mesh::close);
@@ -190,10 +192,10 @@ final class AskingArm {
     }
   }
 
-  private static double train(List<Loader> loaders, Setting setting, int samples)
+  private static double train(List<Loader> loaders, Setting setting, int numbers)
       throws InterruptedException {
     long epochs = loaders.getFirst().options().epochs();
-    AtomicIntegerArray seen = new AtomicIntegerArray(samples);
+    AtomicIntegerArray seen = new AtomicIntegerArray(numbers);
     CyclicBarrier warm = new CyclicBarrier(NODES);
     long[] starts = new long[NODES];
     long[] ends = new long[NODES];
@@ -217,11 +219,11 @@ final class AskingArm {
           }
           ends[node] = System.nanoTime();
         });
-    for (int i = 0; i < samples; i++) {
-      if (seen.get(i) != epochs) {
-        throw new IllegalStateException(
-            "sample " + i + " came " + seen.get(i) + " times in " + epochs + " epochs");
-      }
+    long each = IntStream.range(0, numbers).filter(i -> seen.get(i) == epochs).count();
+    long none = IntStream.range(0, numbers).filter(i -> seen.get(i) == 0).count();
+    long samples = loaders.getFirst().dataset().size();
+    if (each != samples || none != numbers - samples) {
+      throw new IllegalStateException("only " + each + " samples came once in every epoch");
     }
     long start = Long.MAX_VALUE;
     long end = Long.MIN_VALUE;
