@@ -1,7 +1,8 @@
 """A rank of a job of several nodes: `cluster_program.py DATASET [option=value ...]`.
 
 It reads as it is told on standard input, a line at a time: a number of batches to take, `state` to
-print its state, `counters` for those of its node, `warnings` for what it has logged. It answers each
+print its state, `counters` for those of its node, `warnings` for what it has logged, `break` to go on
+with the next epoch. It answers each
 batch with a line of JSON, the keys of its samples, and `over` in place of a batch when the epoch is.
 An error is a line that begins with `raised`. `state=FILE` goes on from a state; the other options are
 those of `gristway.Loader`.
@@ -55,6 +56,8 @@ def main() -> None:
             say(loader.stats()["node"])
         elif line == "warnings\n":
             say(warnings.lines)
+        elif line == "break\n":
+            batches = iter(loader)
         else:
             for _ in range(int(line)):
                 batch = next(batches, None)

@@ -107,6 +107,29 @@ def test_without_a_secret_nothing_is_exchanged(packed: PackedFiles, runtime_dir:
         assert len(running.take(3)) == 2  # each reads its own, and nobody knows of the other
 
 
+@pytest.mark.parametrize("steps", [2, 12, 36])
+def test_an_epoch_that_all_break_off_at_one_step_is_followed_by_a_whole_one(
+    packed: PackedFiles, runtime_dir: Path, steps: int
+) -> None:
+    # One rank takes batches far ahead of its training, and waits for what the other would push.
+    ahead = {1: {"num_workers": 2, "prefetch_factor": 10}}
+    # 300 samples of 2 ranks in batches of 4: 38 steps.
+    with job(packed.path, 2, 1, own=ahead, exchange=1, **READING) as running:
+        for first in (0, 1, 0):
+            running.take(steps)
+            time.sleep(0.5)
+            for rank in (first, 1 - first):
+                running.ranks[rank].tell("break")
+                running.ranks[rank].tell("1")
+                time.sleep(0.5)
+            begun = [rank.answer() for rank in running.ranks]
+            epoch = running.epoch()
+            keys = [key for batch in begun for key in batch]
+            keys += [key for batches in epoch for batch in batches for key in batch]
+            assert sorted(keys) == list(packed.keys)
+    assert_no_node(runtime_dir, 10)
+
+
 def test_nodes_meet_by_a_folder(packed: PackedFiles, tmp_path: Path, runtime_dir: Path) -> None:
     by_folder = {"GRISTWAY_NODES": f"{tmp_path}/meet"}
     with job(packed.path, 2, 1, variables=by_folder, exchange=1, **READING) as running:

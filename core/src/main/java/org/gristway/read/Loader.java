@@ -149,7 +149,8 @@ public final class Loader implements AutoCloseable {
     this.hasBatches = inputs.shares().steps() > 0 && run.firstEpoch() < options.epochs();
     try {
       if (post != null) {
-        post.follow(waiting);
+        int first = options.world().firstRank();
+        post.follow(first, first + options.ranks(), waiting);
       }
       makeLanes();
       if (stepsAtOnce > 0) {

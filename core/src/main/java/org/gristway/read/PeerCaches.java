@@ -17,7 +17,7 @@ public interface PeerCaches {
    * <p>Several reading threads call at once, a little ahead of need, and wait for the answer; so
    * does whoever closes the loader meanwhile. What arrives is checked by the caller.
    *
-   * @param node of the job's world
+   * @param node of the loader's world, which may have a node for each rank
    * @param tier of that node's cache, as in {@link org.gristway.plan.Caching}
    * @param target of the sample's length; if it was not there, it may hold anything
    * @return whether it was there; not so too if the node is lost or slow: never a failure

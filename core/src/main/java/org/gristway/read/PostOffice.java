@@ -56,6 +56,13 @@ public final class PostOffice implements AutoCloseable {
     }
   }
 
+  /** Who is told what waits for the ranks from one to before another. */
+  private record Follower(int first, int end, LongConsumer told) {
+    boolean follows(int rank) {
+      return rank >= first && rank < end;
+    }
+  }
+
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final int firstRank;
@@ -69,9 +76,11 @@ public final class PostOffice implements AutoCloseable {
   private final List<Parcel> all = new ArrayList<>();
   private long waitingBytes;
   private long mostWaitingBytes;
-  private final List<LongConsumer> followers = new ArrayList<>();
+  private final List<Follower> followers = new ArrayList<>();
   private final @Nullable String[] left; // by rank: the node that has left with it
-  private final Set<Failure> gone = Collections.newSetFromMap(new IdentityHashMap<>());
+  // Why ranks could not go on: others had left, or were past what they waited for.
+  private final Set<Failure> leftBehind = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final Set<Failure> passed = Collections.newSetFromMap(new IdentityHashMap<>());
   private @Nullable Failure failure;
 
   /**
@@ -128,10 +137,27 @@ public final class PostOffice implements AutoCloseable {
    * @throws Failure (wrong call) if it was further already: nobody pushes anything twice
    */
   public void goOn(int rank, long epoch, long step) {
+    refuseBack(rank, epoch, step);
     Place place = new Place(epoch, step - 1);
+    moved(rank, place);
+    carrier.tell(rank, place);
+  }
+
+  /**
+   * Refuses to have a rank of this node go on at a step that it is past.
+   *
+   * @throws Failure (wrong call) if it was further already; (environment) if it has left
+   */
+  public void refuseBack(int rank, long epoch, long step) {
     lock.lock();
     try {
-      if (place.isBefore(places[rank].epoch(), places[rank].step())) {
+      if (places[rank].equals(GONE)) {
+        throw Failure.environment(
+            "rank %d has left this job, and nobody pushes anything to it: start the job again from its"
+                + " last state",
+            rank);
+      }
+      if (new Place(epoch, step - 1).isBefore(places[rank].epoch(), places[rank].step())) {
         throw Failure.wrongCall(
             "rank %d goes back to step %d of epoch %d: ranks that mix what they read only go forward;"
                 + " load a state on all of them to go back",
@@ -140,8 +166,6 @@ public final class PostOffice implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    moved(rank, place);
-    carrier.tell(rank, place);
   }
 
   /** Tells that a rank of this node does nothing more: nobody is to wait for it. */
@@ -151,21 +175,32 @@ public final class PostOffice implements AutoCloseable {
   }
 
   /**
-   * Tells why a rank of this node cannot go on. If it waited for another that has gone on or left,
-   * others need not: they may have all that they want. Anything else ends the job.
+   * Tells why a rank of this node cannot go on from where it is. If it waited for another that has
+   * left, it leaves too: others may have all that they want. If that has only gone on, so may this
+   * one, in its turn. Anything else ends the job.
    */
   public void ended(int rank, Failure why) {
-    boolean isAlone;
+    boolean hasLeft;
     lock.lock();
     try {
-      isAlone = gone.contains(why);
+      hasLeft = leftBehind.contains(why);
     } finally {
       lock.unlock();
     }
-    if (isAlone) {
+    if (hasLeft) {
       leave(rank);
-    } else {
+    } else if (!isPassed(why)) {
       giveUp(why);
+    }
+  }
+
+  /** True if a rank has failed because it waited for another that has gone on to a later step. */
+  public boolean isPassed(Failure why) {
+    lock.lock();
+    try {
+      return passed.contains(why);
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -204,7 +239,7 @@ public final class PostOffice implements AutoCloseable {
         idle.add(parcel); // the first one may be read by now
         return;
       }
-      addWaiting(parcel.bytes());
+      addWaiting(parcel.to(), parcel.bytes());
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -233,7 +268,7 @@ public final class PostOffice implements AutoCloseable {
                 boolean isOver =
                     parcel.to() == rank && !place.isBefore(parcel.epoch(), parcel.step());
                 if (isOver) {
-                  addWaiting(-parcel.bytes());
+                  addWaiting(rank, -parcel.bytes());
                   idle.add(parcel);
                 }
                 return isOver;
@@ -292,31 +327,42 @@ public final class PostOffice implements AutoCloseable {
     }
   }
 
-  private void addWaiting(long bytes) {
+  private void addWaiting(int rank, long bytes) {
     waitingBytes += bytes;
     mostWaitingBytes = Math.max(mostWaitingBytes, waitingBytes);
-    followers.forEach(follower -> follower.accept(bytes));
+    for (Follower follower : followers) {
+      if (follower.follows(rank)) {
+        follower.told().accept(bytes);
+      }
+    }
   }
 
   /**
-   * Tells what waits now, and from then on what is added to it, or taken away. It is told while
-   * nothing else can happen here, and must not wait for anything.
+   * Tells what waits now for some ranks, and from then on what is added to it, or taken away. It is
+   * told while nothing else can happen here, and must not wait for anything.
+   *
+   * @param end the rank after the last
    */
-  void follow(LongConsumer follower) {
+  void follow(int first, int end, LongConsumer told) {
+    Follower follower = new Follower(first, end, told);
     lock.lock();
     try {
       followers.add(follower);
-      follower.accept(waitingBytes);
+      for (Parcel parcel : waiting.values()) {
+        if (follower.follows(parcel.to())) {
+          told.accept(parcel.bytes());
+        }
+      }
     } finally {
       lock.unlock();
     }
   }
 
   /** Ends that. */
-  void unfollow(LongConsumer follower) {
+  void unfollow(LongConsumer told) {
     lock.lock();
     try {
-      followers.remove(follower);
+      followers.removeIf(follower -> follower.told().equals(told));
     } finally {
       lock.unlock();
     }
@@ -426,16 +472,13 @@ public final class PostOffice implements AutoCloseable {
     private Failure gone(int from, long epoch, long step) {
       String node = left[from];
       String who = node != null ? node : "rank " + from;
+      boolean hasLeft = node != null || places[from].equals(GONE);
       Failure why =
           Failure.environment(
               "%s has %s, and rank %d waits for what it would have pushed for step %d of epoch %d: do"
                   + " all ranks take the same steps, from the same state?",
-              who,
-              node != null || places[from].equals(GONE) ? "left the job" : "gone on without it",
-              rank,
-              step,
-              epoch);
-      gone.add(why);
+              who, hasLeft ? "left the job" : "gone on without it", rank, step, epoch);
+      (hasLeft ? leftBehind : passed).add(why);
       return why;
     }
 

@@ -94,10 +94,15 @@ final class Feeds implements AutoCloseable {
 
   /** Copies what another rank keeps, of this node or of another. */
   private boolean fetch(int rank, long sample, int tier, MemorySegment target) {
-    World nodes = settings.nodes();
-    return nodes.nodeOf(rank) == nodes.node()
+    // Without a meeting nodes have no numbers, and still some ranks are here.
+    return ranks.containsKey(rank) || isHere(rank)
         ? copyKept(rank, sample, tier, target)
         : job.caches().fetch(rank, sample, tier, target);
+  }
+
+  private boolean isHere(int rank) {
+    World nodes = settings.nodes();
+    return nodes.nodeOf(rank) == nodes.node();
   }
 
   /** Copies what a rank of this node keeps. */

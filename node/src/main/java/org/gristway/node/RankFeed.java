@@ -89,6 +89,8 @@ final class RankFeed implements AutoCloseable {
   private long frontier; // the step that the loader gives next
   private int open; // batches of the loader that are held or lent
   private int mostPieces = 1; // of a request: it may ask for more than a batch
+  private int spare; // batches beyond that, for those that cannot be read again
+  private int mostAreas; // that there have been
   private boolean taking; // somebody waits for the loader's next batch
   private volatile boolean closed;
 
@@ -170,8 +172,14 @@ final class RankFeed implements AutoCloseable {
 
   private int areas() {
     int wanted = wants.values().stream().mapToInt(Integer::intValue).sum();
-    int enough = Handover.AREAS_AHEAD - 1 + Math.max(1, wanted) + mostPieces - 1;
+    int enough = Handover.AREAS_AHEAD - 1 + Math.max(1, wanted) + mostPieces - 1 + spare;
+    mostAreas = Math.max(mostAreas, Math.min(Handover.MOST_AREAS, enough));
     return Math.min(Handover.MOST_AREAS, enough);
+  }
+
+  /** True if ranks push to each other: what has been given once is not to be had again. */
+  private boolean exchanges() {
+    return settings.exchange().share() > 0;
   }
 
   private void locked(Runnable work) {
@@ -317,8 +325,8 @@ final class RankFeed implements AutoCloseable {
       if (frontier >= steps(epoch)) {
         epoch++;
         frontier = 0;
-      } else {
-        takeNext(client);
+      } else if (!skipsNext(client)) {
+        break;
       }
       releaseHeld(_ -> true);
     }
@@ -333,6 +341,19 @@ final class RankFeed implements AutoCloseable {
       return;
     }
     reopen(ofEpoch, Math.max(0, start - (workers - 1L) * atOnce), atOnce);
+  }
+
+  /** Builds a batch to no end; false if others have done without, so that it never comes. */
+  private boolean skipsNext(Client client) throws InterruptedException {
+    try {
+      takeNext(client);
+      return true;
+    } catch (Failure failure) {
+      if (office.isPassed(failure)) {
+        return false;
+      }
+      throw failure;
+    }
   }
 
   private boolean isNear(long ofEpoch, long start, int atOnce, int workers) {
@@ -356,9 +377,9 @@ final class RankFeed implements AutoCloseable {
     boolean isAhead = ofEpoch > epoch || (ofEpoch == epoch && start > frontier);
     // Ranks that push to each other may have begun the next epoch: that cannot be begun again.
     boolean isNearlyOver =
-        settings.exchange().share() > 0
+        exchanges()
             && ofEpoch == epoch + 1
-            && steps(epoch) - frontier <= areas() + WORTH_SKIPPING;
+            && steps(epoch) - frontier <= (long) mostAreas * unit + WORTH_SKIPPING;
     return unit == atOnce
         && (loader.staysResident() || isNearlyOver)
         && isAhead
@@ -368,6 +389,9 @@ final class RankFeed implements AutoCloseable {
   }
 
   private void reopen(long ofEpoch, long step, int atOnce) {
+    if (exchanges()) {
+      office.refuseBack(rank, ofEpoch, step); // while there is something to go on with
+    }
     releaseHeld(_ -> true);
     if (unit != NOT_OPEN) {
       for (ReadCounter counter : ReadCounter.values()) {
@@ -455,6 +479,11 @@ final class RankFeed implements AutoCloseable {
     int has = lent.getOrDefault(client, 0);
     int hasOrWaits = has + waiting.values().stream().mapToInt(Integer::intValue).sum();
     if (!held.isEmpty() && hasOrWaits + held.size() >= open) {
+      if (exchanges() && open < Handover.MOST_AREAS) {
+        spare++;
+        loader.grow(areas());
+        return;
+      }
       // Whoever would ask for these may be gone; if not, they are read again.
       held.pollLastEntry().getValue().release();
       return;

@@ -33,6 +33,9 @@ interface Line {
   /** This node gives the job up; the last that is said. */
   void lost(String why);
 
+  /** Has nothing more come from the peer: whoever waits for the rest of something goes without. */
+  void stopHearing();
+
   /** Ends the connection at once. */
   void abort();
 }

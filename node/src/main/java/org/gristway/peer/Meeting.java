@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -178,7 +179,7 @@ final class Meeting implements AutoCloseable {
     // A name may only be known when its machine has come up.
     InetSocketAddress resolved =
         first == null ? null : new InetSocketAddress(first.getHostString(), first.getPort());
-    if (resolved == null || resolved.isUnresolved()) {
+    if (resolved == null || resolved.isUnresolved() || !isThere(resolved)) {
       return null;
     }
     try {
@@ -191,6 +192,16 @@ final class Meeting implements AutoCloseable {
       return null;
     } catch (Exception refused) {
       throw failed(refused);
+    }
+  }
+
+  /** True if somebody listens there: JGroups takes seconds to find that out. */
+  private static boolean isThere(InetSocketAddress first) {
+    try (Socket socket = new Socket()) {
+      socket.connect(first, (int) JOIN_MILLIS);
+      return true;
+    } catch (IOException notYet) {
+      return false;
     }
   }
 

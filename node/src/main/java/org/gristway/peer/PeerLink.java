@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -110,12 +111,15 @@ final class PeerLink implements Line {
 
     record Fetch(long ticket, Wanted wanted) implements Saying {}
 
-    record Kept(long ticket, int rank, long sample, int tier) implements Saying {}
+    record Kept(long ticket, @Nullable MemorySegment bytes) implements Saying {}
 
     record Bye() implements Saying {}
 
     record Lost(String why) implements Saying {}
   }
+
+  /** A sample that the peer wants. */
+  private record Asked(long ticket, int rank, long sample, int tier) {}
 
   private final SocketChannel channel;
   private final Listener listener;
@@ -124,10 +128,12 @@ final class PeerLink implements Line {
   private final ByteBuffer out = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
   private final Thread writer;
   private final Thread reader;
+  private final Thread answerer; // which may have to wait for a disk, as none of the others does
   private final Map<Long, Wanted> wanted = new ConcurrentHashMap<>(); // by ticket
   private final AtomicLong tickets = new AtomicLong();
   private final AtomicInteger due = new AtomicInteger(); // answers to the peer
-  private MemorySegment answer = MemorySegment.NULL; // of the writer
+  private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
+  private final Semaphore answered = new Semaphore(1); // the answer before is written
   private volatile boolean isOver; // nothing more is written, or read
   private volatile long heard = System.nanoTime();
 
@@ -137,6 +143,8 @@ final class PeerLink implements Line {
     this.in.flip();
     this.writer = Thread.ofPlatform().name("gristway-to-" + name).daemon().unstarted(this::write);
     this.reader = Thread.ofPlatform().name("gristway-from-" + name).daemon().unstarted(this::read);
+    this.answerer =
+        Thread.ofPlatform().name("gristway-kept-for-" + name).daemon().unstarted(this::answer);
   }
 
   @Override
@@ -197,11 +205,20 @@ final class PeerLink implements Line {
 
   /** Waits for its threads, which use memory that others give back, unless this is one of them. */
   void join() {
-    Workers.join(Stream.of(writer, reader).filter(PeerLink::isElsewhere).toList());
+    Workers.join(Stream.of(writer, reader, answerer).filter(PeerLink::isElsewhere).toList());
   }
 
   private static boolean isElsewhere(Thread thread) {
     return !thread.equals(Thread.currentThread());
+  }
+
+  @Override
+  public void stopHearing() {
+    try {
+      channel.shutdownInput();
+    } catch (IOException closed) {
+      // Then it hears nothing either.
+    }
   }
 
   @Override
@@ -215,7 +232,7 @@ final class PeerLink implements Line {
   }
 
   private void write() {
-    try (Arena memory = Arena.ofConfined()) {
+    try {
       while (true) {
         @Nullable Saying saying = sayings.poll(Peers.SIGN_NANOS, TimeUnit.NANOSECONDS);
         switch (saying) {
@@ -232,7 +249,10 @@ final class PeerLink implements Line {
             put(FETCH).putLong(ticket).putInt(sample.rank());
             flush(out.putLong(sample.sample()).putInt(sample.tier()));
           }
-          case Saying.Kept kept -> write(kept, memory);
+          case Saying.Kept kept -> {
+            write(kept);
+            answered.release();
+          }
           case Saying.Bye _ -> {
             flush(put(BYE));
             return;
@@ -279,18 +299,35 @@ final class PeerLink implements Line {
     write(parcel.data().asSlice(0, parcel.bytes()));
   }
 
-  private void write(Saying.Kept kept, Arena memory) throws IOException {
-    long length = listener.length(kept.sample());
-    if (answer.byteSize() < length) {
-      answer = memory.allocate(Math.max(length, 2 * answer.byteSize()));
-    }
-    MemorySegment bytes = answer.asSlice(0, length);
-    boolean isHere = listener.copyKept(kept.rank(), kept.sample(), kept.tier(), bytes);
-    flush(put(KEPT).putLong(kept.ticket()).putLong(isHere ? length : MISSING));
-    if (isHere) {
+  private void write(Saying.Kept kept) throws IOException {
+    MemorySegment bytes = kept.bytes();
+    flush(put(KEPT).putLong(kept.ticket()).putLong(bytes == null ? MISSING : bytes.byteSize()));
+    if (bytes != null) {
       write(bytes);
     }
     due.decrementAndGet();
+  }
+
+  /** Looks for what the peer wants, one sample after the other. */
+  private void answer() {
+    MemorySegment memory = MemorySegment.NULL;
+    try {
+      while (true) {
+        Asked next = asked.take();
+        answered.acquire();
+        long length = listener.length(next.sample());
+        if (memory.byteSize() < length) {
+          memory = Arena.ofAuto().allocate(Math.max(length, 2 * memory.byteSize()));
+        }
+        MemorySegment bytes = memory.asSlice(0, length);
+        boolean isHere = listener.copyKept(next.rank(), next.sample(), next.tier(), bytes);
+        sayings.add(new Saying.Kept(next.ticket(), isHere ? bytes : null));
+      }
+    } catch (RuntimeException failed) {
+      listener.broken(failed);
+    } catch (InterruptedException over) {
+      // Nothing is asked any more.
+    }
   }
 
   private void write(MemorySegment bytes) throws IOException {
@@ -333,6 +370,7 @@ final class PeerLink implements Line {
       listener.broken(failed);
     } finally {
       endFetching();
+      answerer.interrupt();
     }
   }
 
@@ -351,7 +389,10 @@ final class PeerLink implements Line {
     if (due.incrementAndGet() > MOST_ASKED) {
       throw new IOException("it wants more than " + MOST_ASKED + " samples at once");
     }
-    sayings.add(new Saying.Kept(ticket, rank, sample, tier));
+    asked.add(new Asked(ticket, rank, sample, tier));
+    if (answerer.getState() == Thread.State.NEW) {
+      answerer.start(); // most links are never asked anything
+    }
   }
 
   private void readKept() throws IOException {

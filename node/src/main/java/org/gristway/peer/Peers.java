@@ -125,9 +125,10 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
   }
 
   /**
-   * Looks for nodes of which nothing is heard; false when there is no point in it any more. One
-   * thread calls it, often. If it has not, this node has stood still, and what the others have said
-   * meanwhile is yet to be heard: most likely that this one is lost.
+   * Looks for nodes of which nothing is heard, also when the job is over: somebody may wait for the
+   * rest of what one was saying. False when there is no point in it any more. One thread calls it,
+   * often. If it has not, this node has stood still, and what the others have said meanwhile is yet
+   * to be heard: most likely that this one is lost.
    */
   boolean watch(long now) {
     if (looked != null && now - looked > STANDSTILL_NANOS) {
@@ -144,9 +145,14 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
                 "%s is lost: nothing was heard of it for %d s; start the job again from its last"
                     + " state",
                 name(node), SILENCE_NANOS / 1_000_000_000));
+        line.stopHearing();
       }
     }
-    return isGoing();
+    return !isClosed();
+  }
+
+  private synchronized boolean isClosed() {
+    return closed;
   }
 
   private synchronized boolean isGoing() {

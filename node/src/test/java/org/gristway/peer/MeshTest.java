@@ -491,6 +491,24 @@ class MeshTest {
   }
 
   @Test
+  void who_waits_for_the_rest_of_a_sample_is_not_kept_by_a_node_that_hangs() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    try (Socket slow = impostor(mesh)) {
+      byte[] target = new byte[(int) dataset.snapshot().length(3)];
+      CompletableFuture<Boolean> waiting =
+          CompletableFuture.supplyAsync(
+              () -> mesh.caches().fetch(1, 3, Caching.MEMORY, MemorySegment.ofArray(target)),
+              THREADS);
+      byte[] asked = slow.getInputStream().readNBytes(25);
+      ByteBuffer answer = ByteBuffer.allocate(18).order(ByteOrder.LITTLE_ENDIAN).put((byte) 7);
+      answer.put(asked, 1, 8).putLong(target.length).put((byte) 1); // of which a byte comes
+      slow.getOutputStream().write(answer.array());
+      assertThat(waiting.get(10, TimeUnit.SECONDS)).isFalse();
+    }
+    assertThat(losses).singleElement().asString().contains("nothing was heard of it");
+  }
+
+  @Test
   void a_node_that_has_left_is_missed_only_by_who_waits_for_it() throws Exception {
     connect(2, 2);
     push(meshes.get(0).office().rank(0), 1, 0, 1, 2);

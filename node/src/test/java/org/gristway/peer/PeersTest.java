@@ -57,6 +57,7 @@ class PeersTest {
   private static final class Recorder implements Line {
     final List<String> said = new ArrayList<>();
     long heard;
+    boolean isHeard = true;
 
     @Override
     public void start() {
@@ -98,6 +99,11 @@ class PeersTest {
     }
 
     @Override
+    public void stopHearing() {
+      isHeard = false;
+    }
+
+    @Override
     public void abort() {
       said.add("abort");
     }
@@ -131,8 +137,10 @@ class PeersTest {
     second.heard = 100;
     assertThat(peers.watch(Peers.SILENCE_NANOS)).isTrue();
     assertThat(losses).isEmpty();
-    assertThat(peers.watch(Peers.SILENCE_NANOS + 1)).isFalse();
+    assertThat(peers.watch(Peers.SILENCE_NANOS + 1)).isTrue();
     assertLost("node 1 at b:1");
+    assertThat(first.isHeard).isFalse();
+    assertThat(second.isHeard).isTrue();
   }
 
   @Test
@@ -144,7 +152,7 @@ class PeersTest {
     assertThat(peers.watch(woken + Peers.SILENCE_NANOS / 3)).isTrue();
     assertThat(peers.watch(woken + Peers.SILENCE_NANOS * 2 / 3)).isTrue();
     assertThat(losses).isEmpty();
-    assertThat(peers.watch(woken + Peers.SILENCE_NANOS + 1)).isFalse();
+    assertThat(peers.watch(woken + Peers.SILENCE_NANOS + 1)).isTrue();
     assertLost("node 1 at b:1");
   }
 
@@ -160,6 +168,7 @@ class PeersTest {
     peers.listener(2).broken(new EOFException("it is gone"));
     peers.listener(1).lost("node 2 at c:1 is lost: so they say");
     assertLost("node 2 at c:1");
+    assertThat(peers.leave()).isTrue();
     assertThat(peers.watch(Long.MAX_VALUE)).isFalse();
   }
 

@@ -172,6 +172,11 @@ final class VirtualNetwork {
     }
 
     @Override
+    public void stopHearing() {
+      hearsNoMore = true;
+    }
+
+    @Override
     public void abort() {
       if (!isClosed) {
         isClosed = true;
