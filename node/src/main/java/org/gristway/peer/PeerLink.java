@@ -102,6 +102,7 @@ final class PeerLink implements Line {
   private static final int MOST_ASKED = 1 << 14;
 
   private static final long AT_ONCE = 1 << 30;
+  private static final long LAST_WORDS_MILLIS = 1000;
 
   /** Something to say. */
   private sealed interface Saying {
@@ -266,11 +267,21 @@ final class PeerLink implements Line {
         }
       }
     } catch (IOException | RuntimeException failed) {
+      awaitLastWords();
       listener.broken(failed);
     } catch (InterruptedException closed) {
       // What is left to be said, nobody hears.
     } finally {
       endFetching();
+    }
+  }
+
+  /** Lets all be heard that the peer has said before it was gone: perhaps why. */
+  private void awaitLastWords() {
+    try {
+      reader.join(LAST_WORDS_MILLIS);
+    } catch (InterruptedException closed) {
+      Thread.currentThread().interrupt();
     }
   }
 
