@@ -293,6 +293,9 @@ final class SimulatedJob implements AutoCloseable {
   }
 
   private void strike() {
+    if (isEnding) {
+      return; // too late: all have got all
+    }
     struckAt = time.now();
     long shortly = (long) ((0.1 + 3.9 * random.nextDouble()) * SECOND);
     long longer = (long) ((6.7 + 2 * random.nextDouble()) * SECOND);
