@@ -78,7 +78,7 @@ class Place:
 
 
 CLOUD = Place("cloud", True, 2)
-NVME = Place("nvme", False, 4)
+NVME = Place("nvme", False, 12)
 PLACES = [CLOUD, Place("hdd", True, 1), Place("cloud", False, 4), Place("hdd", False, 2), NVME]
 
 
