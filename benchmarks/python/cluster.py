@@ -23,7 +23,6 @@ import math
 import os
 import secrets
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -561,14 +560,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
 
 def main() -> None:
     options = options_of(sys.argv[1:])
-    # Machines, groups and processes go even when this process is told to end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if lacks := storage.lacking():
-        sys.exit(f"benchmarks/run: {lacks}")
-    options.folder = options.folder.resolve()
-    results = options.folder / "results"
-    results.mkdir(parents=True, exist_ok=True)
-    path = results / time.strftime("cluster-%Y%m%d-%H%M%S.jsonl", time.gmtime())
+    path = run.begin(options)
     machines = links.LinkedMachines(NODES, RATE)
     began = time.monotonic()
     with open(path, "w") as options.out:

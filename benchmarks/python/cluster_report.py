@@ -318,19 +318,7 @@ def plots() -> Any:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update(
-        {
-            "svg.hashsalt": "gristway",
-            "svg.fonttype": "none",
-            "font.family": "sans-serif",
-            "font.size": 11,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.color": "#e4e4e4",
-            "axes.axisbelow": True,
-        }
-    )
+    plt.style.use(Path(__file__).resolve().parents[1] / "pictures.mplstyle")
     return plt
 
 

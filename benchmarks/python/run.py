@@ -441,16 +441,21 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    options = options_of(sys.argv[1:])
+def begin(options: argparse.Namespace) -> Path:
+    """Makes ready to measure; the file for the results."""
     # An arm's processes and groups go even when this process is told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if lacks := storage.lacking():
         sys.exit(f"benchmarks/run: {lacks}")
     options.folder = options.folder.resolve()
-    results = options.folder / "results"
+    results = Path(options.folder) / "results"
     results.mkdir(parents=True, exist_ok=True)
-    path = results / time.strftime(f"{options.benchmark}-%Y%m%d-%H%M%S.jsonl", time.gmtime())
+    return results / time.strftime(f"{options.benchmark}-%Y%m%d-%H%M%S.jsonl", time.gmtime())
+
+
+def main() -> None:
+    options = options_of(sys.argv[1:])
+    path = begin(options)
     with open(path, "w") as options.out:
         options.out.write(json.dumps(describe(options)) + "\n")
         if options.benchmark == "torch-large":
