@@ -28,7 +28,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ import formats
 import links
 import run
 import storage
+from cluster_process import Process, ended, groups_of, java
 from namespaces import NETWORK
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +58,6 @@ EXTENT = "1MiB"  # what is chosen for any memory from 128 MiB on
 ROOM = 1.6
 PACE = 1.25  # what a step of a trainer takes that is not the fastest, of what the data takes
 ARMS = "abcdef"
-PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,10 @@ class Place:
         if self.profile == "nvme":
             return "nvme"
         return f"{self.profile}, {'shared' if self.is_shared else 'each'}"
+
+    def groups(self, folder: Path) -> contextlib.AbstractContextManager[list[storage.Storage]]:
+        """The control group of each node."""
+        return groups_of(self.profile, self.is_shared, NODES, folder)
 
 
 CLOUD = Place("cloud", True, 2)
@@ -124,94 +127,6 @@ class Data:
                 [run.GRISTWAY, "pack", tree / source, target], check=True, stdout=subprocess.DEVNULL
             )
         shutil.rmtree(tree)
-
-
-class Process:
-    """A process of an arm, which is told lines and answers in lines."""
-
-    def __init__(
-        self, command: list[str], groups: storage.Storage, variables: dict[str, str] | None = None
-    ) -> None:
-        self.groups = groups
-        self._process = subprocess.Popen(
-            command,
-            env={**clean_environment(), **(variables or {})},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=run.inside(groups, throttled=False),
-        )
-        assert self._process.stdout and self._process.stderr
-        self._answers = run.Lines(self._process.stdout)
-        self._errors = run.Lines(self._process.stderr)
-
-    def tell(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-
-    def answer(self) -> str:
-        line = self._answers.next(PATIENCE)
-        if not line:
-            gone = self._process.poll() is not None
-            raise run.Failed(self._errors.reason() if gone else f"no word in {PATIENCE:.0f} s")
-        return line
-
-    def throttle(self) -> None:
-        self.groups.throttle(self._process.pid)
-
-    def end(self) -> None:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            self.tell("end")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(10)
-
-    def kill(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-
-
-def clean_environment() -> dict[str, str]:
-    """Without what a launcher or a user may have set."""
-    strange = ("GRISTWAY_", "SLURM_", "TORCHELASTIC_", "MASTER_")
-    others = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK")
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(strange) and name not in others
-    }
-    return {**kept, "PYTHONPATH": f"{HERE}:{run.ROOT / 'python' / 'src'}"}
-
-
-@contextlib.contextmanager
-def groups_of(place: Place, folder: Path) -> Iterator[list[storage.Storage]]:
-    """The control groups of the nodes: the same for all, or one for each."""
-    made: list[storage.Storage] = []
-    try:
-        for node in range(1 if place.is_shared else NODES):
-            made.append(storage.Storage(place.profile, folder, 0, f"-{node}"))
-        yield [made[0] if place.is_shared else made[node] for node in range(NODES)]
-    finally:
-        for each in made:
-            each.close()
-
-
-@contextlib.contextmanager
-def ended(processes: list[Process]) -> Iterator[None]:
-    """Ends processes in any case; at once, if something has gone wrong."""
-    try:
-        yield
-        for process in processes:
-            process.groups.release()
-        for process in processes:
-            process.tell("end")
-        for process in processes:
-            process.end()
-    finally:
-        for process in processes:
-            process.kill()
 
 
 class Benchmark:
@@ -265,7 +180,7 @@ class Benchmark:
         progress = self.options.folder / "progress"
         progress.write_bytes(bytes(8 * NODES))
         secret, job = secrets.token_hex(16), secrets.token_hex(4)
-        with groups_of(place, self.options.folder) as groups:
+        with place.groups(self.options.folder) as groups:
             processes: list[Process] = []
             with ended(processes):
                 for node in range(NODES):
@@ -377,7 +292,7 @@ class Benchmark:
     def asking(self) -> None:
         began = time.monotonic()
         place = Place("nvme", True, 1)
-        with groups_of(place, self.options.folder) as groups:
+        with place.groups(self.options.folder) as groups:
             settings = ",".join(f"{batch}x{step}" for batch, step in ASKING)
             words = [str(self.data.parts[0]), str(self.data.count), str(self.small)]
             process = Process(
@@ -411,7 +326,7 @@ class Benchmark:
         self.ranks("f", "the job's cache", NVME, options, epochs=3)
         began = time.monotonic()
         epochs = 4
-        with groups_of(NVME, self.options.folder) as groups:
+        with NVME.groups(self.options.folder) as groups:
             hosts = ",".join(map(self.machines.address, range(NODES)))
             processes: list[Process] = []
             with ended(processes):
@@ -532,13 +447,6 @@ def processor_time(groups: list[storage.Storage]) -> float:
         ).cpu_seconds
         for each in groups
     )
-
-
-def java(*words: str) -> list[str]:
-    """Our own program of Java benchmarks, as an arm."""
-    path = os.environ["GRISTWAY_BENCHMARK_CLASSES"]
-    program = [os.path.join(os.environ["JAVA_HOME"], "bin", "java"), "-Xmx1g", "-cp", path]
-    return [*program, "--enable-native-access=ALL-UNNAMED", "org.gristway.benchmarks.Main", *words]
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
