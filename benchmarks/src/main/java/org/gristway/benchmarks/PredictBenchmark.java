@@ -4,10 +4,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import org.gristway.Progress;
 import org.gristway.benchmarks.Storage.Profile;
 import org.gristway.chart.Chart;
@@ -19,10 +20,8 @@ import org.gristway.cli.ProbeFile;
 import org.gristway.cli.ProbeResult;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.Handover;
-import org.gristway.os.Folders;
 import org.gristway.plan.Exchange;
 import org.gristway.plan.PlanSettings;
-import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.policy.Policies;
 import org.gristway.read.LoaderOptions;
@@ -32,6 +31,7 @@ import org.gristway.simulator.Scenario;
 import org.gristway.simulator.Simulated;
 import org.gristway.simulator.Simulation;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the simulator says that an epoch takes, against what it takes: every policy that can read,
@@ -57,14 +57,18 @@ final class PredictBenchmark implements Main.Benchmark {
   private static final double ALLOWED_FAST = 0.30;
 
   /** A prediction and what was measured, in seconds an epoch. */
-  private record Point(Profile profile, int size, String policy, double predicted, Arm arm) {
+  private record Point(Profile profile, int size, Arm arm) {
+
+    double predicted() {
+      return arm.median("predicted");
+    }
 
     double measured() {
       return arm.median("epoch");
     }
 
     double deviation() {
-      return predicted / measured() - 1;
+      return arm.median("ratio") - 1;
     }
 
     boolean isWithin() {
@@ -72,25 +76,27 @@ final class PredictBenchmark implements Main.Benchmark {
     }
   }
 
+  /** The datasets, by the size of their samples. */
+  private final Map<Integer, Path> datasets = new LinkedHashMap<>();
+
+  /** What was measured last. */
+  private @Nullable ProbeResult probe;
+
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
-    String only = System.getProperty("gristway.profiles", "nvme,cloud,hdd");
-    Map<Profile, ProbeResult> probes = new EnumMap<>(Profile.class);
-    for (Profile profile : Profile.values()) {
-      if (only.contains(profile.text())) {
-        probes.put(profile, probe(profile, folder));
-      }
-    }
-    List<Point> points = new ArrayList<>();
     for (int size : new int[] {110_000, 10_000}) {
       Path tar = Tars.make(folder.resolve("samples.tar"), Math.toIntExact(BYTES / size), size);
-      Path dataset = folder.resolve("data.gw");
+      Path dataset = folder.resolve("data-%d.gw".formatted(size));
       Machine.run(Machine.launcher(), "pack", tar.toString(), dataset.toString());
       Files.delete(tar);
-      for (Map.Entry<Profile, ProbeResult> probe : probes.entrySet()) {
-        points.addAll(measure(probe.getKey(), probe.getValue(), dataset, size, rounds));
+      datasets.put(size, dataset);
+    }
+    String only = System.getProperty("gristway.profiles", "nvme,cloud,hdd");
+    List<Point> points = new ArrayList<>();
+    for (Profile profile : Profile.values()) {
+      if (only.contains(profile.text())) {
+        points.addAll(measure(profile, folder, rounds));
       }
-      Folders.deleteTree(dataset);
     }
     print(points);
     Path picture = folder.resolveSibling("predict.svg");
@@ -110,26 +116,39 @@ final class PredictBenchmark implements Main.Benchmark {
     }
   }
 
-  private static List<Point> measure(
-      Profile profile, ProbeResult probe, Path dataset, int size, int rounds)
+  /** In each round the storage is probed, and read right after: a machine is not always as fast. */
+  private List<Point> measure(Profile profile, Path folder, int rounds)
       throws IOException, InterruptedException {
     long memory = BYTES / SHARE;
     List<Point> points = new ArrayList<>();
-    try (Storage storage = new Storage(profile, dataset, memory + OVERHEAD, "bounded");
-        Storage roomy = new Storage(profile, dataset, Long.MAX_VALUE >> 1, "roomy")) {
-      for (String policy : Policies.all().stream().map(ReadPolicy::name).toList()) {
-        Storage place = policy.equals("unbounded") ? roomy : storage;
-        Arm arm = new Arm(policy, () -> read(profile, place, dataset, policy, memory));
-        double predicted = predict(profile, probe, dataset, policy, memory);
-        points.add(new Point(profile, size, policy, predicted, arm));
-      }
+    try (Storage storage = new Storage(profile, folder, memory + OVERHEAD, "bounded");
+        Storage roomy = new Storage(profile, folder, Long.MAX_VALUE >> 1, "roomy")) {
+      datasets.forEach(
+          (size, dataset) -> {
+            for (String policy : Policies.names()) {
+              Storage place = policy.equals("unbounded") ? roomy : storage;
+              Arm arm = new Arm(policy, () -> compare(profile, place, dataset, policy, memory));
+              points.add(new Point(profile, size, arm));
+            }
+          });
       for (int round = 0; round < rounds; round++) {
+        probe = probe(profile, folder);
         for (Point point : points) {
           point.arm().measure();
         }
       }
     }
     return points;
+  }
+
+  private Map<String, Double> compare(
+      Profile profile, Storage storage, Path dataset, String policy, long memory)
+      throws IOException, InterruptedException {
+    double predicted = predict(profile, Objects.requireNonNull(probe), dataset, policy, memory);
+    Map<String, Double> values = read(profile, storage, dataset, policy, memory);
+    values.put("predicted", predicted);
+    values.put("ratio", predicted / Arm.value(values, "epoch"));
+    return values;
   }
 
   /** On slow storage, what those take that keep what they have read. */
@@ -174,8 +193,7 @@ final class PredictBenchmark implements Main.Benchmark {
                   new Scenario.Tried(
                       policy,
                       policy.equals("unbounded") ? 2 * BYTES : memory,
-                      Handover.AREAS_AHEAD,
-                      false)));
+                      Handover.AREAS_AHEAD)));
       Simulated result =
           new Simulation(scenario, SampleLayout.of(snapshot), Progress.NONE).run().getFirst();
       if (!result.ran()) {
@@ -224,7 +242,7 @@ final class PredictBenchmark implements Main.Benchmark {
   private static void print(List<Point> points) {
     System.out.println();
     System.out.println(
-        "| storage | bytes a sample | policy | predicted | measured | deviation | rounds |");
+        "| storage | bytes a sample | policy | predicted | measured | deviation | ratios |");
     System.out.println("|---|---|---|---|---|---|---|");
     for (Point point : points) {
       System.out.printf(
@@ -232,12 +250,12 @@ final class PredictBenchmark implements Main.Benchmark {
           "| %s | %,d | %s | %.3g s | %.3g s | %+.0f %%%s | %s |%n",
           point.profile().text(),
           point.size(),
-          point.policy(),
+          point.arm().name,
           point.predicted(),
           point.measured(),
           100 * point.deviation(),
           point.isWithin() ? "" : " (missed)",
-          point.arm().spread("epoch", "%.3g"));
+          point.arm().spread("ratio", "%.2f"));
     }
     System.out.printf(
         Locale.ROOT,

@@ -341,7 +341,7 @@ final class Recommender {
             Exchange.NONE,
             asked.seed(),
             trial.cost(),
-            List.of(new Scenario.Tried(policy, triedMemory, Handover.AREAS_AHEAD, false)));
+            List.of(new Scenario.Tried(policy, triedMemory, Handover.AREAS_AHEAD)));
     Simulated result = new Simulation(scenario, trial.layout(), progress).run().getFirst();
     if (!result.ran()) {
       return Optional.empty();

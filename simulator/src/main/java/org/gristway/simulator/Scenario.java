@@ -48,8 +48,15 @@ public record Scenario(
    * @param memory of each node, in place of the scenario's
    * @param ahead in place of the scenario's
    * @param preload true if what is kept is loaded before training begins
+   * @param byFrequency true if what is kept is what a rank is asked for most often
    */
-  public record Tried(String name, long memory, int ahead, boolean preload) {}
+  public record Tried(String name, long memory, int ahead, boolean preload, boolean byFrequency) {
+
+    /** A policy as it is. */
+    public Tried(String name, long memory, int ahead) {
+      this(name, memory, ahead, false, false);
+    }
+  }
 
   public Scenario {
     atLeastOne("epochs", epochs);
@@ -118,7 +125,8 @@ public record Scenario(
     List<Tried> other = new ArrayList<>();
     for (Tried tried : policies) {
       long itsMemory = Math.round(tried.memory() * factor);
-      other.add(new Tried(tried.name(), itsMemory, tried.ahead(), tried.preload()));
+      other.add(
+          new Tried(tried.name(), itsMemory, tried.ahead(), tried.preload(), tried.byFrequency()));
     }
     return with(dataset, nodes, simulated, exchange, other);
   }
@@ -183,7 +191,8 @@ public record Scenario(
               policy,
               lines.whole(policy + ".memory", memory),
               lines.count(policy + ".ahead", ahead),
-              lines.isTrue(policy + ".preload", false)));
+              lines.isTrue(policy + ".preload", false),
+              lines.isTrue(policy + ".by-frequency", false)));
     }
     double rate = lines.number("storage.rate", Double.POSITIVE_INFINITY);
     Storage storage =

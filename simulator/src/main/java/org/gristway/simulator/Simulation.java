@@ -17,6 +17,7 @@ import org.gristway.plan.RunSteps;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
+import org.gristway.plan.policy.ClairvoyantPolicy;
 import org.gristway.plan.policy.LocalityPolicy;
 import org.gristway.plan.policy.Policies;
 import org.jspecify.annotations.Nullable;
@@ -51,11 +52,23 @@ public final class Simulation {
       Baseline baseline = Baseline.named(tried.name());
       return baseline != null
           ? new BaselineRun(scenario, layout, tried, baseline, progress).run()
-          : runPlans(Policies.named(tried.name()), tried);
+          : runPlans(policy(tried), tried);
     } catch (Failure refused) {
       progress.advance(layout.sampleCount() * scenario.epochs());
       return Simulated.refused(tried.name(), String.valueOf(refused.getMessage()));
     }
+  }
+
+  private static ReadPolicy policy(Scenario.Tried tried) {
+    if (!tried.byFrequency()) {
+      return Policies.named(tried.name());
+    }
+    if (!tried.name().equals(ClairvoyantPolicy.NAME)) {
+      throw Failure.wrongCall(
+          "%s.by-frequency: only '%s' can keep what is asked for most often",
+          tried.name(), ClairvoyantPolicy.NAME);
+    }
+    return ClairvoyantPolicy.byFrequency();
   }
 
   private Simulated runPlans(ReadPolicy policy, Scenario.Tried tried) {

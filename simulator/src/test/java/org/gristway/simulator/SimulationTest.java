@@ -242,6 +242,14 @@ class SimulationTest {
   }
 
   @Test
+  void only_what_can_keep_by_frequency_is_told_to() {
+    String text = PLAIN + "locality.by-frequency: true\n";
+    Scenario scenario = Scenario.parse(text, "test").withPolicies(List.of("locality"));
+    assertThat(new Simulation(scenario).run().getFirst().reason())
+        .contains("locality.by-frequency", "'clairvoyant'");
+  }
+
+  @Test
   void an_extent_that_is_larger_than_a_frame_counts_in_full() {
     String text = PLAIN.replace("fixed 100KB", "fixed 10MB").replace("20000", "20");
     Scenario scenario =

@@ -3,8 +3,8 @@ package org.gristway.plan.policy;
 import org.gristway.plan.PlanInputs;
 
 /**
- * Delivers the requested order exactly. Each rank keeps the samples that it will be asked for most
- * often, in memory and on its disk, and gets every other from the fastest place that has it: a rank
+ * Delivers the requested order exactly. Each rank keeps the samples that are worth most to keep
+ * there, in memory and on its disk, and gets every other from the fastest place that has it: a rank
  * that keeps it, or the store. After NoPFS: <i>Clairvoyant Prefetching for Distributed Machine
  * Learning I/O</i> (Dryden et al., 2021).
  *
@@ -12,12 +12,29 @@ import org.gristway.plan.PlanInputs;
  * ranks the numbers have a binomial distribution, and its upper end is what is worth keeping.
  *
  * <p>Changed against the paper: a sample is kept when it is first delivered where it is to be kept,
- * so what is where follows from the plan and nobody guesses; frequencies are counted, and
- * placements made, for 32 epochs at a time.
+ * so what is where follows from the plan and nobody guesses; where other nodes are faster than the
+ * store, one copy of every sample comes before a second of those that are asked for often, so that
+ * a dataset that fits the caches of all ranks is read once; frequencies are counted, and placements
+ * made, for 32 epochs at a time.
  */
 public final class ClairvoyantPolicy extends StretchPolicy {
 
   public static final String NAME = "clairvoyant";
+
+  private final boolean byFrequency;
+
+  public ClairvoyantPolicy() {
+    this(false);
+  }
+
+  private ClairvoyantPolicy(boolean byFrequency) {
+    this.byFrequency = byFrequency;
+  }
+
+  /** The paper's own rule for what is kept, to compare with. */
+  public static ClairvoyantPolicy byFrequency() {
+    return new ClairvoyantPolicy(true);
+  }
 
   @Override
   public String name() {
@@ -26,11 +43,12 @@ public final class ClairvoyantPolicy extends StretchPolicy {
 
   @Override
   public int planVersion() {
-    return 1;
+    return 2;
   }
 
   @Override
   TierTable table(PlanInputs inputs, Accesses accesses, long memory) {
-    return new Placement(inputs, accesses, memory).table();
+    KeepingOrder order = new KeepingOrder(inputs, accesses.epochs(), byFrequency);
+    return new Placement(inputs, accesses, order, memory).table();
   }
 }

@@ -4,9 +4,9 @@ import java.util.Arrays;
 import org.gristway.plan.PlanInputs;
 
 /**
- * Which samples each rank keeps, and in which tier: those that it will be asked for most often in a
- * stretch of epochs, in memory until that is full, then on its disk. A rank keeps a sample from the
- * first time that it is asked for it to the end of the stretch.
+ * Which samples each rank keeps, and in which tier: those that are worth most to keep there over a
+ * stretch of epochs ({@link KeepingOrder}), in memory until that is full, then on its disk. A rank
+ * keeps a sample from the first time that it is asked for it to the end of the stretch.
  */
 final class Placement {
 
@@ -15,51 +15,50 @@ final class Placement {
 
   private final PlanInputs inputs;
   private final Accesses accesses;
+  private final KeepingOrder order;
   private final TierTable table;
 
   /** Where the ranks stand while samples are dealt to tiers. */
   private final class Budgets {
     final int ranks = inputs.world().ranks();
     final long[] capacity; // by tier
-    final long[] bytes; // by rank and by how often it is asked for a sample
-    final int[][] lowest = new int[TIERS][ranks]; // asked for more often: surely in the tier
-    final long[][] ofLowest = new long[TIERS][ranks]; // the room for those asked as often as that
+    final long[][] bytes = new long[ranks][order.highest() + 1]; // by grade
+    final int[][] lowest = new int[TIERS][ranks]; // higher grades: surely in the tier
+    final long[][] ofLowest = new long[TIERS][ranks]; // the room for those of that grade
     final long[][] used = new long[TIERS][ranks];
 
     Budgets(long... capacity) {
       this.capacity = capacity;
-      this.bytes = new long[ranks * (accesses.epochs() + 1)];
     }
 
-    void count(int rank, int times, long length) {
-      bytes[rank * (accesses.epochs() + 1) + times] += length;
+    void count(int rank, int grade, long length) {
+      bytes[rank][grade] += length;
     }
 
-    /** Fills the tiers from the most often asked for down. */
+    /** Fills the tiers from the highest grade down. */
     void cut() {
       for (int rank = 0; rank < ranks; rank++) {
-        int first = rank * (accesses.epochs() + 1);
-        int times = accesses.epochs();
-        long left = bytes[first + times]; // of those asked for so often
+        int grade = order.highest();
+        long left = bytes[rank][grade]; // of those of this grade
         for (int tier = 0; tier < TIERS; tier++) {
           long room = capacity[tier];
-          while (times > 0 && left <= room) {
+          while (grade > 0 && left <= room) {
             room -= left;
-            times--;
-            left = times > 0 ? bytes[first + times] : 0;
+            grade--;
+            left = grade > 0 ? bytes[rank][grade] : 0;
           }
-          lowest[tier][rank] = times;
+          lowest[tier][rank] = grade;
           ofLowest[tier][rank] = room;
           left -= room;
         }
       }
     }
 
-    /** The tier for a sample that a rank is asked for so often. */
-    int tier(int rank, int times, long length) {
+    /** The tier for a sample of that grade. */
+    int tier(int rank, int grade, long length) {
       for (int tier = 0; tier < TIERS; tier++) {
-        boolean surely = times > lowest[tier][rank];
-        boolean perhaps = times == lowest[tier][rank] && length <= ofLowest[tier][rank];
+        boolean surely = grade > lowest[tier][rank];
+        boolean perhaps = grade == lowest[tier][rank] && length <= ofLowest[tier][rank];
         if ((surely || perhaps) && used[tier][rank] + length <= capacity[tier]) {
           if (!surely) {
             ofLowest[tier][rank] -= length;
@@ -75,14 +74,20 @@ final class Placement {
   /**
    * @param memory bytes of each rank for samples; the disk is as the settings say
    */
-  Placement(PlanInputs inputs, Accesses accesses, long memory) {
+  Placement(PlanInputs inputs, Accesses accesses, KeepingOrder order, long memory) {
     this.inputs = inputs;
     this.accesses = accesses;
+    this.order = order;
     this.table = new TierTable(inputs, accesses);
     Budgets budgets = new Budgets(memory, inputs.settings().caching().diskBytes());
-    forEachSample((sample, ranks, times) -> count(budgets, sample, ranks, times));
+    forEachKeeper(
+        (sample, rank, grade, ranks) -> budgets.count(rank, grade, inputs.layout().length(sample)));
     budgets.cut();
-    forEachSample((sample, ranks, times) -> place(budgets, sample, ranks, times));
+    forEachKeeper(
+        (sample, rank, grade, ranks) -> {
+          int tier = budgets.tier(rank, grade, inputs.layout().length(sample));
+          keep(sample, rank, tier, ranks);
+        });
   }
 
   TierTable table() {
@@ -91,15 +96,16 @@ final class Placement {
 
   private interface Visitor {
     /**
+     * @param rank that may keep the sample, since it gets it in some epoch
+     * @param grade of the sample to that rank
      * @param ranks that get the sample, by epoch
-     * @param times how often that rank does; 0 where an earlier epoch has the same rank
      */
-    void visit(long sample, int[] ranks, int[] times);
+    void visit(long sample, int rank, int grade, int[] ranks);
   }
 
-  private void forEachSample(Visitor visitor) {
+  private void forEachKeeper(Visitor visitor) {
     int[] ranks = new int[accesses.epochs()];
-    int[] times = new int[accesses.epochs()];
+    int[] times = new int[accesses.epochs()]; // by the first epoch in which a rank is asked
     for (long sample = 0; sample < inputs.layout().sampleCount(); sample++) {
       if (inputs.cuts().isLarge(inputs.layout().location(sample))) {
         continue; // no frame holds it for a tier to take
@@ -111,7 +117,13 @@ final class Placement {
           times[firstWith(ranks, ranks[epoch])]++;
         }
       }
-      visitor.visit(sample, ranks, times);
+      boolean isFirst = true;
+      for (int epoch = 0; epoch < ranks.length; epoch++) {
+        if (times[epoch] > 0) {
+          visitor.visit(sample, ranks[epoch], order.grade(times[epoch], isFirst), ranks);
+          isFirst = false;
+        }
+      }
     }
   }
 
@@ -123,24 +135,10 @@ final class Placement {
     return first;
   }
 
-  private void count(Budgets budgets, long sample, int[] ranks, int[] times) {
+  private void keep(long sample, int rank, int tier, int[] ranks) {
     for (int epoch = 0; epoch < ranks.length; epoch++) {
-      if (times[epoch] > 0) {
-        budgets.count(ranks[epoch], times[epoch], inputs.layout().length(sample));
-      }
-    }
-  }
-
-  private void place(Budgets budgets, long sample, int[] ranks, int[] times) {
-    for (int epoch = 0; epoch < ranks.length; epoch++) {
-      if (times[epoch] == 0) {
-        continue;
-      }
-      int tier = budgets.tier(ranks[epoch], times[epoch], inputs.layout().length(sample));
-      for (int later = epoch; later < ranks.length; later++) {
-        if (ranks[later] == ranks[epoch]) {
-          table.keep(sample, later, tier);
-        }
+      if (ranks[epoch] == rank) {
+        table.keep(sample, epoch, tier);
       }
     }
   }

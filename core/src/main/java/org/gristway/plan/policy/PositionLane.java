@@ -1,131 +1,131 @@
 package org.gristway.plan.policy;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.ArrayDeque;
 import org.gristway.plan.Draws;
 import org.gristway.plan.Permutation;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanInputs.Choice;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.SampleSet;
-import org.jspecify.annotations.Nullable;
 
 /**
- * A lane of {@link RedirectPositionPolicy}. Requests are decided a stretch ahead of their delivery:
- * what a request brings in is loaded as soon as its slot is free, not when it is asked for.
+ * A lane of {@link RedirectPositionPolicy}. Requests are decided a stretch ahead of their delivery,
+ * and what they bring in is loaded in that order, as far ahead as there are frames. There are some
+ * more of those than slots: the sample that is to follow another in its slot, often at once, is on
+ * its way before that one is delivered. Otherwise every such pair would have the storage wait.
  */
 final class PositionLane extends BatchLane {
 
-  /** How many requests are decided ahead: more reads at once than any storage takes. */
+  /** How many requests are decided ahead. */
   private static final int AHEAD = 1024;
 
-  /** A request that is decided and not delivered. */
-  private static final class Decided {
-    final long request;
-    final long sample;
-    final int slot; // or IN_BATCH
-    @Nullable List<PlanStep.Load> after; // loads into the slots that its delivery makes free
+  /** Frames that no slot has, if there are so many: some times the reads that go on at once. */
+  static final int SPARE_FRAMES = 64;
 
-    Decided(long request, long sample, int slot) {
-      this.request = request;
+  private static final int NO_FRAME = -3;
+
+  /** A sample that was brought in and is not delivered. */
+  private static final class Held {
+    final long sample;
+    int frame = NO_FRAME;
+
+    Held(long sample) {
       this.sample = sample;
-      this.slot = slot;
     }
   }
+
+  /** A request that is decided and not delivered. */
+  private record Decided(long request, Held held) {}
 
   private final PlanInputs inputs;
   private final SampleSet samples;
   private final SlotGroups groups;
-  private final int firstFrame;
+  private final FreeFrames freeFrames;
   private final Permutation requests;
-  private final Decided[] ahead = new Decided[AHEAD]; // by the request's number, modulo AHEAD
-  private final long[] freed; // by slot: the request whose delivery makes it free
+  private final Held[] inSlot;
+  private final ArrayDeque<Held> brought = new ArrayDeque<>(); // not loaded, for want of a frame
+  private final ArrayDeque<Decided> ahead = new ArrayDeque<>();
   private long decided;
-  private long delivered;
   private long loaded;
 
   PositionLane(PlanInputs inputs, long epoch, Deal deal, int rank, int firstFrame, int frames) {
     super(new Places(inputs, epoch, rank), epoch);
     this.inputs = inputs;
     this.samples = inputs.samples();
-    this.firstFrame = firstFrame;
+    this.freeFrames = new FreeFrames(firstFrame, frames);
     Draws ties = new Draws(Draws.key(inputs.key(epoch, Choice.DRAWS), rank));
-    this.groups = new SlotGroups(inputs, deal, rank, frames, ties);
-    this.freed = new long[groups.slots()];
+    boolean hasAll = frames >= deal.samples(rank);
+    int slots = hasAll ? frames : frames - Math.min(SPARE_FRAMES, frames / 4);
+    this.groups = new SlotGroups(inputs, deal, rank, slots, ties);
+    this.inSlot = new Held[groups.slots()];
     long key = Draws.key(inputs.key(epoch, Choice.REQUESTS), rank);
     this.requests = new Permutation(groups.samples(), key);
   }
 
   @Override
   public boolean loadsLeft() {
-    return loaded < groups.pooled() || steps.stream().anyMatch(PositionLane::goesToSlot);
+    return loaded < groups.pooled() || steps.stream().anyMatch(PositionLane::goesToFrame);
   }
 
-  private static boolean goesToSlot(PlanStep step) {
+  private static boolean goesToFrame(PlanStep step) {
     return step instanceof PlanStep.Load load && load.frame() != PlanStep.IN_BATCH;
   }
 
   @Override
   boolean load() {
-    while (steps.isEmpty() && decided < groups.samples() && decided - delivered < AHEAD) {
+    while (brought.isEmpty() && decided < groups.samples() && ahead.size() < AHEAD) {
       decide();
     }
-    return !steps.isEmpty();
+    if (brought.isEmpty() || freeFrames.isEmpty()) {
+      return false;
+    }
+    Held next = brought.remove();
+    next.frame = freeFrames.take();
+    steps.add(new PlanStep.Load(inputs.layout().location(next.sample), next.frame, false));
+    loaded++;
+    return true;
   }
 
   private void decide() {
-    long index = requests.at(decided);
+    long index = requests.at(decided++);
     long request = samples.nth(groups.sample(index));
-    Decided next;
     if (index >= groups.pooled()) {
-      next = new Decided(request, request, PlanStep.IN_BATCH);
-    } else {
-      int slot = groups.slotOf(index);
-      if (groups.isEmpty(slot)) {
-        groups.fill(index, this::loads);
-      }
-      next = new Decided(request, samples.nth(groups.take(slot)), slot);
-      freed[slot] = decided + 1;
-    }
-    ahead[(int) (decided++ % AHEAD)] = next;
-  }
-
-  /** Loads a sample into a slot: now, or after the delivery that makes it free. */
-  private void loads(int slot, long sample) {
-    PlanStep.Load load =
-        new PlanStep.Load(inputs.layout().location(samples.nth(sample)), firstFrame + slot, false);
-    if (freed[slot] <= delivered) {
-      add(load);
+      Held large = new Held(request);
+      large.frame = PlanStep.IN_BATCH;
+      ahead.add(new Decided(request, large));
       return;
     }
-    Decided before = ahead[(int) ((freed[slot] - 1) % AHEAD)];
-    if (before.after == null) {
-      before.after = new ArrayList<>(1);
+    int slot = groups.slotOf(index);
+    if (groups.isEmpty(slot)) {
+      groups.fill(index, this::bring);
     }
-    before.after.add(load);
+    groups.take(slot);
+    ahead.add(new Decided(request, inSlot[slot]));
   }
 
-  private void add(PlanStep.Load load) {
-    steps.add(load);
-    loaded++;
+  private void bring(int slot, long sample) {
+    inSlot[slot] = new Held(samples.nth(sample));
+    brought.add(inSlot[slot]);
   }
 
+  /**
+   * The sample has a frame by now: what was brought in up to its request and is not delivered fits
+   * the slots, and nothing that came later has a frame before all of that has.
+   */
   @Override
   void deliver() {
-    Decided next = ahead[(int) (delivered++ % AHEAD)];
-    if (next.slot == PlanStep.IN_BATCH) {
+    Decided next = ahead.remove();
+    Held held = next.held;
+    if (held.frame == PlanStep.IN_BATCH) {
       PlanStep.Load load =
-          new PlanStep.Load(inputs.layout().location(next.sample), PlanStep.IN_BATCH, false);
+          new PlanStep.Load(inputs.layout().location(held.sample), PlanStep.IN_BATCH, false);
       steps.add(load);
-      steps.add(places.deliver(next.request, next.sample, PlanStep.IN_BATCH));
+      steps.add(places.deliver(next.request, held.sample, PlanStep.IN_BATCH));
       return;
     }
-    int frame = firstFrame + next.slot;
-    steps.add(places.deliver(next.request, next.sample, frame));
-    steps.add(new PlanStep.Release(frame));
-    if (next.after != null) {
-      next.after.forEach(this::add);
-    }
+    steps.add(places.deliver(next.request, held.sample, held.frame));
+    steps.add(new PlanStep.Release(held.frame));
+    freeFrames.give(held.frame);
   }
 
   /** How often an extent, or the part of it that is this rank's, has been opened so far. */

@@ -18,7 +18,7 @@ import org.gristway.plan.ReadPolicy;
  *
  * <p>Changed against the code: slots are counted in bytes of memory, a rank asks only for samples
  * of extents that are dealt to it, groups are made anew in every epoch, ties are drawn from the
- * seed, and what will be opened is decided ahead of need.
+ * seed, and what will be opened is decided, and loaded, ahead of need.
  */
 public final class RedirectPositionPolicy implements ReadPolicy {
 
@@ -31,7 +31,7 @@ public final class RedirectPositionPolicy implements ReadPolicy {
 
   @Override
   public int planVersion() {
-    return 1;
+    return 2;
   }
 
   @Override
