@@ -10,6 +10,7 @@ c  the same plan, pushed and asked for, at some latencies
 d  what waits at the receiver for its step, by how many steps ahead is pushed
 e  `locality` and `clairvoyant`, with the dataset in the job's memory
 f  the job's cache, against one in which each sample is fetched from its owner when it is wanted
+g  b, for trainers that take longer for a step than its data does
 
 Every epoch of every run is checked: a sample that is missing, or comes twice, ends the benchmark.
 """
@@ -57,7 +58,8 @@ EXTENT = "1MiB"  # what is chosen for any memory from 128 MiB on
 # to a quarter for those on their way.
 ROOM = 1.6
 PACE = 1.25  # what a step of a trainer takes that is not the fastest, of what the data takes
-ARMS = "abcdef"
+ARMS = "abcdefg"
+PACED = [(64, 2), (16, 2), (16, 4)]  # batch size, window
 
 
 @dataclass(frozen=True)
@@ -265,18 +267,6 @@ class Benchmark:
                 self.ranks(
                     "b", "pushed", place, {**small, "exchange": 1}, epochs=min(3, place.epochs)
                 )
-        if "b" in self.options.arms:
-            for place in (CLOUD, NVME):
-                bound = min(self.bounds[place.name], self.link_bound())
-                step = PACE * NODES * BATCH * SIZE / bound
-                self.ranks(
-                    "b",
-                    "pushed, paced",
-                    place,
-                    {**small, "exchange": 1},
-                    epochs=2,
-                    step_seconds=step,
-                )
         # With room for the whole dataset the order is a full shuffle; the storage is read all the same.
         large = {"memory": self.large}
         self.ranks("a", "readers, all in memory", CLOUD, large, is_apart=True)
@@ -284,6 +274,25 @@ class Benchmark:
             self.ranks("a", "job, all in memory", CLOUD, large)
         if "b" in self.options.arms:
             self.ranks("b", "pushed, all in memory", CLOUD, {**large, "exchange": 1})
+
+    def paced(self) -> None:
+        """Arm g: trainers take their steps together, as those that add up gradients do."""
+        for place in (CLOUD, NVME):
+            if place.name not in self.bounds:
+                apart = self.ranks("g", "readers", place, {"memory": self.small}, is_apart=True)
+                self.bounds[place.name] = apart["rate"]
+            bound = min(self.bounds[place.name], self.link_bound())
+            for batch, window in PACED:
+                options = {"memory": self.small, "exchange": 1}
+                self.ranks(
+                    "g",
+                    f"batches of {batch}, window {window}",
+                    place,
+                    {**options, "batch_size": batch, "window": window},
+                    epochs=2,
+                    step_seconds=PACE * NODES * batch * SIZE / bound,
+                    in_step=True,
+                )
 
     def link_bound(self) -> float:
         """Bytes a second that all ranks together can be given, as far as links go."""
@@ -372,6 +381,7 @@ class Benchmark:
                 ("d", self.windows),
                 ("e", self.kept),
                 ("f", self.owners),
+                ("g", self.paced),
             ):
                 if arm in self.options.arms:
                     work()

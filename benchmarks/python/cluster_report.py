@@ -130,9 +130,7 @@ def pushed(results: Results) -> str:
     for name in results.names("b"):
         for place in results.places("b", name) if name != "readers" else []:
             lines = results.of("b", name, place)
-            readers = results.of(
-                "a", name.replace("pushed", "readers").replace(", paced", ""), place
-            )
+            readers = results.of("a", name.replace("pushed", "readers"), place)
 
             def of_bound(line: Line, other: Line) -> float:
                 return float(line["rate"] / min(other["rate"], link))
@@ -212,6 +210,24 @@ def windows(results: Results) -> str:
     return report.table(head, rows)
 
 
+def paced(results: Results) -> str:
+    rows = []
+    for name in results.names("g"):
+        for place in results.places("g", name) if name != "readers" else []:
+            lines = results.of("g", name, place)
+            rows.append(
+                [
+                    f"{place}, {name}",
+                    report.spread([1 - line["late"] / line["received"] for line in lines], percent),
+                    report.spread([line["stall"] for line in lines], percent),
+                    report.spread([line["rate"] for line in lines], megabytes),
+                    busy(lines),
+                ]
+            )
+    head = ["storage", "there in time (goal 98 %)", "trainers wait", "MB/s"]
+    return report.table([*head, "machine busy"], rows)
+
+
 def steady(seen: list[list[float]]) -> list[list[float]]:
     """From the moment on at which something was there."""
     for i, (_, waiting) in enumerate(seen):
@@ -283,6 +299,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "d": ("What waits at the receiver", windows),
     "e": ("Samples kept where they are wanted", kept),
     "f": ("Against a cache without a plan", owners),
+    "g": ("Samples pushed to trainers that take longer", paced),
 }
 
 

@@ -36,14 +36,14 @@ def measured(what: str, outcome: str) -> None:
 
 
 def planned(
-    plan: Callable[..., subprocess.CompletedProcess[str]], nodes: int, ranks: int
+    plan: Callable[..., subprocess.CompletedProcess[str]], nodes: int, ranks: int, number: int = 0
 ) -> list[list[list[str]]]:
     """What `gristway plan --order` prints: the keys of an epoch, by rank and step."""
-    printed = plan("--nodes", nodes, "--ranks", ranks).stdout
+    printed = plan("--nodes", nodes, "--ranks", ranks, "--epoch", number).stdout
     order: list[list[list[str]]] = [[] for _ in range(ranks)]
     for line in printed.splitlines():
         epoch, step, rank, _, key = line.split("\t")
-        if epoch == "0":
+        if int(epoch) == number:
             batches = order[int(rank)]
             if int(step) == len(batches):
                 batches.append([])
@@ -72,6 +72,7 @@ def test_ranks_of_several_nodes_get_what_is_planned(
         counters = running.ask("counters")[0]
         assert len(nodes(runtime_dir)) == 3
     assert first == planned(plan, 3, 6)
+    assert second == planned(plan, 3, 6, 1)
     for epoch in (first, second):
         assert len({len(batches) for batches in epoch}) == 1
         keys = [key for batches in epoch for batch in batches for key in batch]
@@ -105,6 +106,11 @@ def test_without_a_secret_nothing_is_exchanged(packed: PackedFiles, runtime_dir:
                 rank.answer()
     with job(packed.path, 2, 1, variables=without, **READING) as running:
         assert len(running.take(3)) == 2  # each reads its own, and nobody knows of the other
+        assert running.ask("warnings") == [[], []]
+    with job(packed.path, 2, 1, variables=without, policy="clairvoyant", **READING) as running:
+        running.take(3)
+        for lines in running.ask("warnings"):
+            assert "cannot fetch from each other what 'clairvoyant' has them keep" in lines[0]
 
 
 @pytest.mark.parametrize("steps", [2, 12, 36])
@@ -152,8 +158,11 @@ def test_tasks_of_srun_meet_on_the_first_host(packed: PackedFiles, runtime_dir: 
 def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
     packed: PackedFiles, runtime_dir: Path, tmp_path: Path, where: str
 ) -> None:
+    # Each node has room for two thirds of what is read: extents of 8 KiB begin and end within pages.
     room: dict[str, Any] = (
-        {"cache": "4MiB"} if where == "memory" else {"cache_disk": "4MiB", "cache_folder": tmp_path}
+        {"cache": "704KiB"}
+        if where == "memory"
+        else {"cache_disk": "704KiB", "cache_folder": tmp_path}
     )
     with job(packed.path, 2, 1, exchange=1, homes="hashed", **room, **READING) as running:
         epochs = [running.epoch()]
@@ -164,7 +173,8 @@ def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
         keys = [key for batches in epoch for batch in batches for key in batch]
         assert sorted(keys) == list(packed.keys)
     size = sum(len(packed.data(key)) for key in packed.keys)
-    assert sum(each["storage-bytes"] for each in counters) == first >= size
+    assert sum(each["storage-bytes"] for each in counters) == first
+    assert size <= first < 2.5 * size  # in pages
     assert sum(each["fetched-bytes"] for each in counters) > 1.5 * size
     assert list(tmp_path.iterdir()) == []
 
@@ -173,7 +183,8 @@ def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
 def test_what_another_node_keeps_is_fetched_from_there(
     packed: PackedFiles, runtime_dir: Path, policy: str
 ) -> None:
-    reading = {**READING, "memory": "4MiB"}
+    # A rank has room for a quarter of the dataset, and all six for all of it.
+    reading = {**READING, "memory": "320KiB"}
     with job(packed.path, 3, 2, policy=policy, **reading) as running:
         epochs, read = [], []
         for _ in range(4):
@@ -186,8 +197,7 @@ def test_what_another_node_keeps_is_fetched_from_there(
         assert sorted(keys) == list(packed.keys)
     # A rank that is ahead wants a few before another has kept them.
     assert read[0] >= SAMPLES
-    assert read[3] - read[2] <= SAMPLES / 20
-    assert policy != "locality" or read[3] == read[2], "all is kept since the first epoch"
+    assert read[3] == read[2], "all is kept since the first epoch"
     assert sum(each["fall-backs"] for each in counters) < SAMPLES / 2
     assert sum(each["fetched"] for each in counters) > 2 * SAMPLES
 
@@ -303,30 +313,29 @@ def test_a_node_that_is_lost_is_named_at_every_rank(
         os.kill(victim, strike)
         begin = time.monotonic()
         try:
-            others_are_told(running, 1, begin, strike.name, exchange)
+            own = all_are_told(running, 1, begin, strike.name, exchange)
         finally:
             if command(victim):
                 os.kill(victim, signal.SIGCONT)
-        (own,) = all_raise(Job([running.ranks[1]]), 10)
         if strike == signal.SIGKILL:
             assert "LostNodeError: the node of this machine is gone" in own
         else:
-            assert NODE_1_IS_LOST in own
+            assert "HungNodeError: the node of this machine hangs" in own
     assert_no_node(runtime_dir, 15)
 
 
-def others_are_told(
-    running: Job, lost: int, begin: float, strike: str, exchange: float
-) -> list[str]:
-    """All ranks but those of the lost node raise in time what says which one it is."""
-    said = all_raise(Job([rank for n, rank in enumerate(running.ranks) if n != lost]), 10)
+def all_are_told(running: Job, lost: int, begin: float, strike: str, exchange: float) -> str:
+    """All ranks raise in time what says which node is lost; what that of the node itself does."""
+    said = all_raise(running, 10)
     seconds = time.monotonic() - begin
     assert seconds < 10
+    own = said.pop(lost)
     for line in said:
         assert NODE_1_IS_LOST in line and "is lost" in line, line
+    for line in (own, *said):
         assert "start the job again from its last state" in line
-    measured(f"{strike}, exchange {exchange}", f"told at all other ranks after {seconds:.1f} s")
-    return said
+    measured(f"{strike}, exchange {exchange}", f"told at all ranks after {seconds:.1f} s")
+    return own
 
 
 @IN_THE_THOROUGH_RUN
@@ -339,17 +348,11 @@ def test_a_node_that_was_stopped_for_20_seconds_ends_when_it_wakes(
         begin = time.monotonic()
         os.kill(victim, signal.SIGSTOP)
         try:
-            others_are_told(running, 1, begin, "SIGSTOP for 20 s", 1)
+            own = all_are_told(running, 1, begin, "SIGSTOP for 20 s", 1)
+            assert "HungNodeError: the node of this machine hangs" in own
             time.sleep(max(0, begin + 20 - time.monotonic()))
         finally:
             os.kill(victim, signal.SIGCONT)
-        woken = time.monotonic()
-        (own,) = all_raise(Job([running.ranks[1]]), 10)
-        assert NODE_1_IS_LOST in own
-        measured(
-            "SIGSTOP for 20 s",
-            f"told at its own rank {time.monotonic() - woken:.1f} s after it was woken",
-        )
     assert_no_node(runtime_dir, 15)
 
 

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import logging
 import os
+import select
 import socket
 import struct
 import threading
@@ -30,6 +31,11 @@ _HEAD = struct.Struct("<IB")
 _PIECE = struct.Struct("<qiqqqii")
 _CREDENTIALS = struct.Struct("iII")
 _WELCOME_BODY = struct.Struct("<8q")
+
+# A node says something every second to whoever waits for a batch. One that has not, and does not
+# answer a question either, hangs. After 6 s in all, as the other nodes of its job say so too.
+_SILENT_SECONDS = 4
+_ANSWER_SECONDS = 2
 
 _log = logging.getLogger("gristway")
 
@@ -74,11 +80,20 @@ class Piece:
     release: Callable[[], None]
 
 
+class HungNodeError(LostNodeError):
+    """The node is there and does nothing."""
+
+
 class Connection:
     """A connection to the node at a socket. Raises OSError while connecting if none is there, and
-    LostNodeError later when it has gone; errors that the node tells are raised as they are."""
+    LostNodeError later when it has gone; errors that the node tells are raised as they are.
 
-    def __init__(self, path: str) -> None:
+    One that is watched raises HungNodeError if the node hangs; otherwise it is waited for.
+    """
+
+    def __init__(self, path: str, is_watched: bool = False) -> None:
+        self._path = path
+        self._is_watched = is_watched
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(None)  # whatever the program's default for sockets is
@@ -303,6 +318,8 @@ class Connection:
 
     def _fill(self, count: int) -> None:
         while len(self._received) < count:
+            if self._is_watched:
+                self._watch()
             try:
                 part = self._socket.recv(1 << 16)
             except OSError as lost:
@@ -312,6 +329,38 @@ class Connection:
                 self.drop()
                 raise LostNodeError("the node is gone: it has closed the connection")
             self._received += part
+
+    def _watch(self) -> None:
+        """Returns when something has come, or the connection has ended."""
+        coming = select.poll()
+        coming.register(self._socket, select.POLLIN)
+        # Seconds are counted one by one: if this process is stopped too, it is only one of them.
+        silent = 0
+        while not coming.poll(1000):
+            silent += 1
+            if silent < _SILENT_SECONDS:
+                continue
+            if not self._answers():
+                self.drop()
+                raise HungNodeError(
+                    "the node of this machine hangs: nothing was heard of it for"
+                    f" {_SILENT_SECONDS + _ANSWER_SECONDS} s; the others of the job go without it:"
+                    " start the job again from its last state"
+                )
+            silent = 0
+
+    def _answers(self) -> bool:
+        """Whether the node says anything to somebody who has not been waiting."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+                asking.settimeout(_ANSWER_SECONDS)
+                asking.connect(self._path)
+                asking.sendall(_HEAD.pack(1, _STATS))
+                return bool(asking.recv(1))
+        except TimeoutError:
+            return False
+        except OSError:
+            return True  # it is ending, which the connection tells
 
 
 def _check_own(connected: socket.socket, path: str) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from gristway import java
-from gristway.connection import Connection, Hello, Welcome
+from gristway.connection import Connection, Hello, HungNodeError, Welcome
 from gristway.errors import LostNodeError, MachineError, WrongCallError
 
 _log = logging.getLogger("gristway")
@@ -134,6 +134,7 @@ class Client:
         self._was_started = False
         self._is_worn_out = False  # starting it again makes no sense any more
         self._deaths: list[float] = []
+        self._hung = ""  # what was said of it
 
     def __getstate__(self) -> dict[str, object]:
         return {"where": self.where, "hello": self._hello}
@@ -171,8 +172,13 @@ class Client:
     ) -> _Result:
         deadline = None
         while True:
+            if self._hung:
+                raise HungNodeError(self._hung)  # nobody waits for it twice
             try:
                 return request(connected())
+            except HungNodeError as hung:
+                self._hung = str(hung)
+                raise
             except LostNodeError:
                 self._check_open()
                 # One that dies or ends can be connected to until its socket is closed.
@@ -263,14 +269,14 @@ class Client:
 
 def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connection:
     with contextlib.suppress(OSError):
-        return Connection(where.socket)
+        return Connection(where.socket, where.is_joined)
     if where.is_named:
         name = Path(where.socket).stem.removeprefix(_NAMED)
         raise MachineError(f"no node has the name '{name}': start it with 'gristway serve {name}'")
     with _start_lock(Path(where.socket).parent):
         # Another process may have started it while this one waited.
         with contextlib.suppress(OSError):
-            return Connection(where.socket)
+            return Connection(where.socket, where.is_joined)
         before_start()
         _sweep(Path(where.socket).parent)
         try:
@@ -278,10 +284,10 @@ def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connecti
         except MachineError:
             # Another may have come first: one that a process has begun to start and was killed then.
             with contextlib.suppress(OSError):
-                return Connection(where.socket)
+                return Connection(where.socket, where.is_joined)
             raise
         try:
-            return Connection(where.socket)
+            return Connection(where.socket, where.is_joined)
         except OSError as gone:
             raise LostNodeError(f"the node was gone as soon as it was there: {gone}") from None
 

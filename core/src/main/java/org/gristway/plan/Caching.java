@@ -28,7 +28,10 @@ public record Caching(long diskBytes, int epochs, Rates rates) {
   /** No disk, and one epoch. */
   public static final Caching NONE = new Caching(0, 1, Rates.USUAL);
 
-  /** Bytes a second, of one rank. Only their order decides anything. */
+  /**
+   * Bytes a second, of one rank. By their order it is decided where a sample comes from, by how
+   * much they differ what is worth keeping.
+   */
   public record Rates(long store, long network, long memory, long disk) {
 
     /** Memory before the network, that before a disk, and a shared store behind all. */

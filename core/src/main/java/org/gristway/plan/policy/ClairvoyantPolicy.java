@@ -12,10 +12,10 @@ import org.gristway.plan.PlanInputs;
  * ranks the numbers have a binomial distribution, and its upper end is what is worth keeping.
  *
  * <p>Changed against the paper: a sample is kept when it is first delivered where it is to be kept,
- * so what is where follows from the plan and nobody guesses; where other nodes are faster than the
- * store, one copy of every sample comes before a second of those that are asked for often, so that
- * a dataset that fits the caches of all ranks is read once; frequencies are counted, and placements
- * made, for 32 epochs at a time.
+ * so what is where follows from the plan and nobody guesses; where other nodes are much faster than
+ * the store, one copy of every sample comes before a second of those that are asked for often, so
+ * that a dataset is read once that fits the caches of all ranks with a little to spare; frequencies
+ * are counted, and placements made, for 32 epochs at a time.
  */
 public final class ClairvoyantPolicy extends StretchPolicy {
 

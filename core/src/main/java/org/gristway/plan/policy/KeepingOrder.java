@@ -40,7 +40,7 @@ final class KeepingOrder {
         Arrays.stream(saved).mapToInt(each -> 1 + Arrays.binarySearch(distinct, each)).toArray();
   }
 
-  /** The highest grade that there is; the lowest is 1. */
+  /** No grade is higher; the lowest is 1. */
   int highest() {
     return grades.length;
   }

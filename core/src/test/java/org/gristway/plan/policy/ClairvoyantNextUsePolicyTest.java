@@ -132,6 +132,7 @@ class ClairvoyantNextUsePolicyTest extends StretchPolicyContract {
     assertThat(100 * other.own()).isCloseTo(byNextUse, within(0.1));
     assertThat(100 * (other.own() + other.others())).isCloseTo(byNextUseOfAll, within(0.1));
     assertThat(other.own()).isGreaterThanOrEqualTo(one.own());
+    assertThat(other.store()).isGreaterThanOrEqualTo(one.store());
   }
 
   @Test

@@ -13,6 +13,8 @@ import org.gristway.plan.Tail;
 import org.gristway.plan.World;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("java")
 class ClairvoyantPolicyTest extends StretchPolicyContract {
@@ -106,5 +108,17 @@ class ClairvoyantPolicyTest extends StretchPolicyContract {
     for (long epoch = 1; epoch < epochs; epoch++) {
       assertThat(Served.in(policy().plan(inputs, epoch)).store()).isCloseTo(0.5, within(0.001));
     }
+  }
+
+  /** What decision 16 compares with: parts of all accesses, in percent. */
+  @ParameterizedTest
+  @CsvSource({"4, 10, 0.25, 33.0, 66.5", "16, 30, 0.05, 10.6, 49.4"})
+  void by_frequency_alone_more_is_read_from_the_store(
+      int ranks, int epochs, double kept, double own, double any) {
+    PlanInputs inputs = inputs(policy(), ranks, epochs, kept);
+    Served served = Served.in(ClairvoyantPolicy.byFrequency(), inputs, epochs);
+    assertThat(100 * served.own()).isCloseTo(own, within(0.1));
+    assertThat(100 * (served.own() + served.others())).isCloseTo(any, within(0.1));
+    assertThat(served.store()).isGreaterThan(Served.in(policy(), inputs, epochs).store() + 0.2);
   }
 }

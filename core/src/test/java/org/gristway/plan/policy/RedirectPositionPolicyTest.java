@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.gristway.chunk.Extent;
 import org.gristway.plan.Layouts;
 import org.gristway.plan.PlanInputs;
@@ -60,6 +62,14 @@ class RedirectPositionPolicyTest extends BoundedPolicyContract {
     PlanInputs inputs = inputs(40_960, 16, 0.2);
     List<Deliver> deliveries = Pulled.deliveries(policy().plan(inputs, 3));
     assertThat(deliveries).allMatch(each -> each.sample() % 16 == each.request() % 16);
+    // Of five extents or six to a group, each is answered from no other group's.
+    Map<Long, Set<Long>> answeredFrom = new HashMap<>(); // by the extent that is asked for
+    deliveries.forEach(
+        each ->
+            answeredFrom
+                .computeIfAbsent(each.request() / 16, _ -> new HashSet<>())
+                .add(each.sample() / 16));
+    assertThat(answeredFrom.values()).allMatch(extents -> extents.size() <= 6);
   }
 
   @Test
