@@ -9,6 +9,7 @@ CHECKPOINT is a file that all machines can read and write. LOG is a folder, in w
 which samples it has trained with. See docs/cluster.md for what to set.
 """
 
+import contextlib
 import io
 import os
 import sys
@@ -30,6 +31,18 @@ def transform(sample):
     picture = Image.open(io.BytesIO(sample.data)).convert("RGB").resize((16, 16))
     pixels = torch.from_numpy(np.asarray(picture, dtype=np.float32)).flatten() / 255 - 0.5
     return pixels, sample.label, sample.id
+
+
+@contextlib.contextmanager
+def together(batches):
+    """For what all ranks do at once. When a machine is lost it fails at all others; torch says only
+    that, and Gristway, which of them it was: where the samples end that it would have sent."""
+    try:
+        yield
+    except RuntimeError:
+        for _ in batches:
+            pass
+        raise
 
 
 def save(checkpoint, **state):
@@ -57,11 +70,12 @@ def main():
         loader.load_state_dict(saved["loader"])
         step = saved["step"]
     while loader.epoch < EPOCHS:
-        epoch = loader.epoch
-        for pixels, labels, numbers in loader:
+        epoch, batches = loader.epoch, iter(loader)
+        for pixels, labels, numbers in batches:
             loss = nn.functional.cross_entropy(model(pixels), labels)
             optimizer.zero_grad()
-            loss.backward()
+            with together(batches):
+                loss.backward()
             optimizer.step()
             step += 1
             if log:
@@ -72,7 +86,8 @@ def main():
                     state = {"model": model.state_dict(), "loader": loader.state_dict()}
                     save(checkpoint, step=step, **state)
                     print(f"step {step}: loss {loss.item():.4f}", flush=True)
-                dist.barrier()  # nobody goes on before it is written
+                with together(batches):
+                    dist.barrier()  # nobody goes on before it is written
     loader.close()
     dist.destroy_process_group()
     if rank == 0:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import multiprocessing
 import os
 import signal
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,6 +90,41 @@ def memory_files(pid: int) -> list[str]:
         if target.startswith("/memfd:gristway"):
             found.append(target)
     return found
+
+
+@dataclass(frozen=True)
+class Socket:
+    """Where a socket is bound; one for UDP listens wherever it is."""
+
+    protocol: str
+    address: str
+    port: int
+    listens: bool
+
+
+def sockets(pid: int) -> list[Socket]:
+    """The sockets of a process for TCP and UDP."""
+    own = set()
+    for entry in Path("/proc", str(pid), "fd").iterdir():
+        with contextlib.suppress(OSError):
+            own.add(os.readlink(entry))
+    found = []
+    for protocol, table in (("tcp", "tcp"), ("tcp", "tcp6"), ("udp", "udp"), ("udp", "udp6")):
+        for line in Path("/proc", str(pid), "net", table).read_text().splitlines()[1:]:
+            words = line.split()
+            if f"socket:[{words[9]}]" in own:
+                address, port = words[1].split(":")
+                listens = protocol == "udp" or words[3] == "0A"
+                found.append(Socket(protocol, _address(address), int(port, 16), listens))
+    return found
+
+
+def _address(shown: str) -> str:
+    """An address as people write it: the kernel shows words, each with its bytes reversed."""
+    words = [bytes.fromhex(shown[at : at + 8])[::-1] for at in range(0, len(shown), 8)]
+    address = ipaddress.ip_address(b"".join(words))
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
 
 
 def apart(work: Callable[[], Any], user: int | None = None) -> Any:

@@ -1,8 +1,9 @@
-"""Four machines of two ranks, as network namespaces: what ranks get, and links that are cut or slow."""
+"""Machines that are network namespaces: what ranks get, where nodes listen, and links that fail."""
 
 from __future__ import annotations
 
 import functools
+import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import Job, job
+from cluster import Job, Rank, environment, free_port, job
 from conftest import PackedFiles
 from namespaces import NETWORK, Machines, machines
-from processes import assert_no_node
+from processes import Socket, assert_no_node, eventually, nodes, sockets
 from test_cluster import READING, SAMPLES, THOROUGH, all_raise, measured, planned
 
 NODES = 4
@@ -70,6 +71,38 @@ def test_ranks_of_four_machines_get_what_is_planned(
         keys = [key for batches in epoch for batch in batches for key in batch]
         assert sorted(keys) == list(packed.keys)
     assert_no_node(runtime_dir, 10)
+
+
+def test_a_node_that_waits_for_others_listens_at_the_address_that_it_was_told_alone(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    with machines(1) as one:
+        variables = {
+            **environment(0, 2, 1, free_port() - 1, secrets.token_hex(16)),
+            "MASTER_ADDR": one.address(0),
+            "GRISTWAY_LISTEN": NETWORK,
+        }
+        rank = Rank(packed.path, variables, {"exchange": 1, **READING}, one.inside(0))
+        rank.tell("1")
+
+        def found() -> list[Socket]:
+            return [each for node in nodes(runtime_dir) for each in sockets(node)]
+
+        def meets() -> bool:
+            port = int(variables["MASTER_PORT"]) + 1
+            return any(each.listens and each.port == port for each in found())
+
+        try:
+            eventually(meets, "node 0 listens where nodes meet", 20)
+            time.sleep(1)  # for whatever it opens after that
+            assert {(each.protocol, each.address) for each in found()} == {("tcp", one.address(0))}
+            assert len(found()) == 2, (
+                "for the meeting, and for the nodes that it will be connected to"
+            )
+        finally:
+            rank.process.kill()
+            rank.process.wait()
+        assert_no_node(runtime_dir, 10)
 
 
 def test_a_machine_that_cannot_be_reached_is_named_at_every_rank(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from cluster import Job, Rank, environment, free_port
 from conftest import PackedFiles
-from processes import apart, assert_no_node, eventually, nodes
+from processes import Socket, apart, assert_no_node, eventually, nodes, sockets
 from test_cluster import READING, SAMPLES
 from test_security import NOBODY, hello
 
@@ -38,21 +38,6 @@ def everybodys() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
-
-
-def _ports(pid: int) -> list[int]:
-    """Where a process listens, over TCP."""
-    own = set()
-    for entry in Path("/proc", str(pid), "fd").iterdir():
-        with contextlib.suppress(OSError):
-            own.add(os.readlink(entry))
-    found = []
-    for table in ("tcp", "tcp6"):
-        for line in Path("/proc", str(pid), "net", table).read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
-                found.append(int(words[1].rpartition(":")[2], 16))
-    return found
 
 
 def _readable(pids: list[int], folders: list[Path]) -> Iterator[bytes]:
@@ -106,6 +91,13 @@ def _assert_no_way_in(runtime_dir: Path) -> None:
     runtime_dir.chmod(0o700)
 
 
+def _listens_at_loopback_alone(pid: int) -> list[Socket]:
+    """Where a process listens, over TCP; it has no socket anywhere else, nor any for UDP."""
+    found = sockets(pid)
+    assert {(each.protocol, each.address) for each in found} == {("tcp", "127.0.0.1")}, found
+    return [each for each in found if each.listens]
+
+
 def _told(meet: Path) -> list[Path]:
     """The files of a folder that nodes meet by, if it is there."""
     return [path for path in meet.glob("*") if not path.name.endswith(".tmp")]
@@ -130,6 +122,9 @@ def test_another_user_gets_neither_in_nor_at_the_secret(
         assert told.stat().st_mode & 0o077 == 0 and meet.stat().st_mode & 0o022 == 0
         assert secret not in told.read_text()
         (first,) = nodes(runtime_dir)
+        # One for the meeting, and one for the nodes that it will be connected to.
+        ports = [each.port for each in _listens_at_loopback_alone(first)]
+        assert len(ports) == 2 and int(told.read_text().rpartition(":")[2]) in ports
         folders = [runtime_dir, meet, Path(f"/tmp/hsperfdata_{os.environ.get('USER', 'root')}")]
         processes = [first, ranks[0].process.pid]
         assert _finds(secret, processes, folders), "in the environment, where its user sees it"
@@ -141,7 +136,7 @@ def test_another_user_gets_neither_in_nor_at_the_secret(
         assert not apart(lambda: _finds(secret, processes, folders), NOBODY)
         _assert_no_way_in(runtime_dir)
         for node in nodes(runtime_dir):
-            (peers,) = _ports(node)
+            (peers,) = [each.port for each in _listens_at_loopback_alone(node)]
             assert apart(partial(_says, peers, b"GET / HTTP/1.1\r\n\r\n"), NOBODY) == b""
             # Whoever knows how nodes greet is asked for a proof, and gets nothing without one.
             assert len(apart(partial(_says, peers, GREETING), NOBODY)) == 32

@@ -1,4 +1,4 @@
-"""The examples for several machines, as a user runs them: two nodes on loopback."""
+"""The examples for several machines, as a user runs them: on loopback, and in network namespaces."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from cluster import free_port
 from conftest import descendants
+from namespaces import NETWORK, machines
 from pictures import PICTURES, Pictures, pictures
 from processes import nodes
+from test_cluster import IN_THE_THOROUGH_RUN
 from test_torch_examples import EXAMPLES
 
 __all__ = ["pictures"]
@@ -44,11 +47,36 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where two machines are: their addresses, what their user sets there, and what a command begins
+    with that is run on one of them."""
+
+    addresses: tuple[str, str] = ("127.0.0.1", "127.0.0.1")
+    variables: Mapping[str, str] = field(default_factory=dict)
+    inside: Callable[[int], list[str]] = lambda node: []
+
+
+@pytest.fixture(params=["namespaces", pytest.param("loopback", marks=IN_THE_THOROUGH_RUN)])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    if request.param == "loopback":
+        yield Place()
+        return
+    with machines(2) as two:
+        # Gloo otherwise takes the address that the machine's name stands for.
+        variables = {"GRISTWAY_LISTEN": NETWORK, "GLOO_SOCKET_IFNAME": "eth0"}
+        yield Place((two.address(0), two.address(1)), variables, two.inside)
+
+
 def _start(
-    programs: Path, script: Path, variables: Mapping[str, object], *arguments: object
+    programs: Path,
+    script: Path,
+    variables: Mapping[str, object],
+    *arguments: object,
+    inside: Sequence[str] = (),
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(script), *map(str, arguments)],
+        [*inside, str(script), *map(str, arguments)],
         cwd=ROOT,
         env={
             **os.environ,
@@ -65,10 +93,11 @@ def _start(
 
 
 def _torchrun(
-    programs: Path, nodes: int, node: int, port: int, secret: str, *arguments: object
+    programs: Path, place: Place, nodes: int, node: int, port: int, *arguments: object
 ) -> subprocess.Popen[str]:
-    variables = {"GRISTWAY_JOB_SECRET": secret, "RANKS": 2, "MASTER_PORT": port}
-    return _start(programs, TORCHRUN, variables, nodes, node, "127.0.0.1", *arguments)
+    variables = {"RANKS": 2, "MASTER_PORT": port, **place.variables}
+    words = (nodes, node, place.addresses[0], *arguments)
+    return _start(programs, TORCHRUN, variables, *words, inside=place.inside(node))
 
 
 def _noted(folder: Path, last: int | None = None) -> Counter[tuple[int, int]]:
@@ -82,32 +111,37 @@ def _noted(folder: Path, last: int | None = None) -> Counter[tuple[int, int]]:
     return counted
 
 
-def test_a_node_is_killed_and_the_job_goes_on_with_the_one_that_is_left(
-    pictures: Pictures, runtime_dir: Path, tmp_path: Path, programs: Path
+def test_a_machine_is_killed_and_named_and_the_job_goes_on_with_the_one_that_is_left(
+    pictures: Pictures,
+    runtime_dir: Path,
+    tmp_path: Path,
+    programs: Path,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("GRISTWAY_JOB_SECRET", secrets.token_hex(16))
     checkpoint, before, after = tmp_path / "state.pt", tmp_path / "before", tmp_path / "after"
     before.mkdir()
     after.mkdir()
-    port, secret = free_port() - 1, secrets.token_hex(16)
+    port = free_port() - 1
     running = [
-        _torchrun(programs, 2, node, port, secret, pictures.path, checkpoint, before)
+        _torchrun(programs, place, 2, node, port, pictures.path, checkpoint, before)
         for node in range(2)
     ]
     try:
         assert running[0].stdout is not None
         for line in running[0].stdout:
+            if line.startswith("step 5:"):
+                assert len(nodes(runtime_dir)) == 2
             if line.startswith("step 10:"):
                 break
-        assert len(nodes(runtime_dir)) == 2
-        for pid in [
-            running[1].pid,
-            *descendants(running[1].pid),
-        ]:  # the machine, as far as it is one
-            os.kill(pid, signal.SIGKILL)
+        # The machine, as far as it is one; at once, so that there is much left of the epoch.
+        for pid in [running[1].pid, *descendants(running[1].pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         said, _ = running[0].communicate(timeout=90)
         assert running[0].returncode != 0
-        # Whatever a rank waits for, the other's gradients or its samples, says so first.
-        assert "node 1 at 127.0.0.1:" in said or "gloo" in said, said
+        assert f"MachineError: node 1 at {place.addresses[1]}:" in said, said
     finally:
         for each in running:
             for pid in descendants(each.pid):
@@ -119,7 +153,8 @@ def test_a_node_is_killed_and_the_job_goes_on_with_the_one_that_is_left(
     import torch
 
     done = torch.load(checkpoint)["step"]
-    alone = _torchrun(programs, 1, 0, free_port() - 1, secret, pictures.path, checkpoint, after)
+    port = free_port() - 1
+    alone = _torchrun(programs, place, 1, 0, port, pictures.path, checkpoint, after)
     said, _ = alone.communicate(timeout=120)
     assert alone.returncode == 0, said
     assert said.splitlines()[-1] == "done"

@@ -13,6 +13,8 @@ import java.net.Socket;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
@@ -34,11 +36,11 @@ import org.jgroups.protocols.pbcast.STABLE;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the nodes of a job find each other: a group of JGroups, in which what messages say is
- * encrypted with a key made of the job's secret, so that a stranger has no part in it. In it each
- * node tells node 0 its card: its number, and where its {@link Mesh} listens; and node 0 tells all
- * of them to everybody. Whoever is connected to then must prove again that it is one of the job
- * ({@link Greeting}).
+ * How the nodes of a job find each other: a group of JGroups, whose messages prove that their
+ * sender knows the job's secret ({@link SealedTransport}), and what they say is encrypted with a
+ * key made of it, so that a stranger has no part in it. In it each node tells node 0 its card: its
+ * number, and where its {@link Mesh} listens; and node 0 tells all of them to everybody. Whoever is
+ * connected to then must prove again that it is one of the job ({@link Greeting}).
  *
  * <p>Node 0 begins the group and the others know of no other node to join, so there is never a
  * second group to merge with, and nobody but node 0 needs to be reached.
@@ -54,6 +56,11 @@ final class Meeting implements AutoCloseable {
   private static final long JOIN_MILLIS = 2000;
   private static final long BEGIN_MILLIS = 1;
   private static final Logger GROUPS = Logger.getLogger("org.jgroups"); // or its level is lost
+
+  /** JGroups bundles messages up to 64,000 bytes; its views and our cards grow with the nodes. */
+  private static final int MOST_BYTES = 1 << 17;
+
+  private static final int MOST_BYTES_A_NODE = 1 << 7;
   private static final String CARDS = "GWCARD01";
   private static final int END = -1;
 
@@ -64,6 +71,8 @@ final class Meeting implements AutoCloseable {
   private final JobSecret secret;
   private final int node;
   private final @Nullable InetSocketAddress[] cards; // by node
+  private final Consumer<String> strangers;
+  private final AtomicBoolean isStrangerTold = new AtomicBoolean();
   private @Nullable JChannel channel;
   private @Nullable Failure failure;
 
@@ -72,13 +81,21 @@ final class Meeting implements AutoCloseable {
    *
    * @param group that all nodes of the job call it
    * @param own where this node's mesh listens
+   * @param strangers told a line about the first of them
    */
-  Meeting(World world, MeetingPoint point, String group, InetSocketAddress own, JobSecret secret) {
+  Meeting(
+      World world,
+      MeetingPoint point,
+      String group,
+      InetSocketAddress own,
+      JobSecret secret,
+      Consumer<String> strangers) {
     this.point = point;
     this.group = group;
     this.own = own;
     this.isFirst = world.node() == 0;
     this.secret = secret;
+    this.strangers = strangers;
     this.node = world.node();
     this.cards = new InetSocketAddress[world.nodes()];
     cards[world.node()] = own;
@@ -215,9 +232,11 @@ final class Meeting implements AutoCloseable {
   private JChannel channel(int port, List<InetSocketAddress> known, long joinMillis)
       throws Exception {
     InetAddress listen = own.getAddress();
-    TCP transport = new TCP();
+    int mostBytes = MOST_BYTES + MOST_BYTES_A_NODE * cards.length;
+    TCP transport = new SealedTransport(secret, mostBytes, this::refuse);
     transport.setBindAddress(listen).setBindPort(port).setPortRange(0);
     transport.setSockConnTimeout((int) JOIN_MILLIS);
+    transport.setLevel("error"); // as the rest of JGroups: its log is that of its class
     SYM_ENCRYPT encryption = new SYM_ENCRYPT();
     encryption.setSecretKey(secret.key("meeting"));
     encryption.symAlgorithm("AES/CBC/PKCS5Padding").symIvLength(16);
@@ -233,6 +252,13 @@ final class Meeting implements AutoCloseable {
     made.setDiscardOwnMessages(true);
     made.setReceiver(new Cards());
     return made;
+  }
+
+  /** Tells of a stranger, once: it may try as long as the meeting lasts. */
+  private void refuse(Address from, String why) {
+    if (isStrangerTold.compareAndSet(false, true)) {
+      strangers.accept("a connection from " + from + " to where nodes meet is refused: " + why);
+    }
   }
 
   private Failure failed(Exception refused) {

@@ -126,7 +126,7 @@ public final class Mesh implements AutoCloseable {
   public void meet(MeetingPoint point, String job, long patienceSeconds)
       throws InterruptedException {
     // Open until all are connected: others may still need this node's card.
-    try (Meeting meeting = new Meeting(world, point, job, address(), secret)) {
+    try (Meeting meeting = new Meeting(world, point, job, address(), secret, this::refuse)) {
       join(meeting.gather(patienceSeconds), CONNECTING_SECONDS);
     }
   }
@@ -249,9 +249,7 @@ public final class Mesh implements AutoCloseable {
     } catch (InterruptedException never) {
       close(channel);
     } catch (IOException stranger) {
-      String line = "a connection from " + from + " is refused: " + stranger.getMessage();
-      LOG.log(System.Logger.Level.WARNING, line);
-      listener.refused(line);
+      refuse("a connection from " + from + " is refused: " + stranger.getMessage());
       close(channel);
     } catch (Failure differs) {
       close(channel);
@@ -260,6 +258,11 @@ public final class Mesh implements AutoCloseable {
       limit.interrupt();
       greetings.release();
     }
+  }
+
+  private void refuse(String line) {
+    LOG.log(System.Logger.Level.WARNING, line);
+    listener.refused(line);
   }
 
   /** Ends a greeting that takes too long, however little of it comes at a time. */

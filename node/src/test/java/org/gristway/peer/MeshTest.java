@@ -248,6 +248,31 @@ class MeshTest {
   }
 
   @Test
+  void a_stranger_where_nodes_meet_is_told_and_they_meet_without_it() throws Exception {
+    MeetingPoint point = new MeetingPoint.Folder(folder.resolve("meet"));
+    Mesh first = mesh(2, 2, 0, SECRET, "plan=1\n");
+    Mesh stranger = mesh(2, 2, 1, JobSecret.of("another secret altogether"), "plan=1\n");
+    CompletableFuture<Void> met = CompletableFuture.runAsync(() -> meet(first, point), THREADS);
+    assertThatThrownBy(() -> stranger.meet(point, "job", 4))
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining("node 0 of this job did not come within 4 s");
+    assertThat(refusals)
+        .singleElement()
+        .asString()
+        .contains("to where nodes meet is refused: it does not know the job's secret");
+    meet(mesh(2, 2, 1, SECRET, "plan=1\n"), point);
+    met.get();
+  }
+
+  private static void meet(Mesh mesh, MeetingPoint point) {
+    try {
+      mesh.meet(point, "job", 30);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
   void nodes_that_are_about_to_do_different_things_refuse_to_start_naming_what_differs() {
     mesh(2, 2, 0, SECRET, "dataset=a/1\nseed=1\n");
     mesh(2, 2, 1, SECRET, "dataset=a/1\nseed=2\n");
