@@ -123,7 +123,7 @@ final class PlanPage {
               + " their mix");
       measures.add(
           "label variance: how far the labels in a global batch are from those of the dataset,"
-              + " squared, relative to chance");
+              + " squared, relative to drawing without repetition");
     }
     page.heading("How well it is shuffled")
         .text(

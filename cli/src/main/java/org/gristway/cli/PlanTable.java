@@ -41,7 +41,8 @@ final class PlanTable {
               + " shuffle, 1 the same");
 
   private static final String LABELS_LEGEND =
-      "labels   variance of the labels in global batches, relative to chance: 1 is a full shuffle";
+      "labels   variance of the labels in global batches, relative to drawing without repetition: 1 is a"
+          + " full shuffle";
 
   private static final String MOVED_LEGEND =
       "moved    bytes that go from one node to another in an epoch";

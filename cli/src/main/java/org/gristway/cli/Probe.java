@@ -26,13 +26,14 @@ import org.gristway.dataset.Workers;
 import org.gristway.os.NativeFile;
 import org.gristway.os.PrivateMemory;
 
-/** Measures storage and memory. Each measurement is bounded in time, and the whole in bytes. */
+/** Measures storage and memory. Each measurement is bounded in time, and the space it takes. */
 final class Probe {
 
   static final long SMALL_BYTES = 10_000;
 
-  private static final long MOST_BYTES = 1 << 30;
-  private static final long LEAST_BYTES = 16 << 20;
+  static final long MOST_BYTES = 1 << 30;
+  static final long LEAST_BYTES = 16 << 20;
+
   private static final int SPACE_SHARE = 10; // of what is free
   private static final long BLOCK = 4 << 20;
   private static final long LARGEST = 4 << 20;
@@ -43,19 +44,35 @@ final class Probe {
   /** So many are asked for as often: a thread that is done has another to do. */
   private static final int WAITING = 2;
 
-  private static final int SMALL_FILES = 1000;
+  static final int SMALL_FILES = 1000;
+
   private static final long WRITE_NANOS = 12_000_000_000L;
   private static final long READ_NANOS = 600_000_000L;
+  private static final long SMALL_NANOS = 3_000_000_000L; // to write them, and again to read them
 
   /** Storage that is limited lets pass what it has saved up: that is not its rate. */
   private static final long SAVED_UP_NANOS = 200_000_000L;
 
   private final ProbeFolder folder;
   private final Progress progress;
+  private final double patience;
 
   Probe(ProbeFolder folder, Progress progress) {
+    this(folder, progress, 1);
+  }
+
+  /**
+   * @param patience the part of its usual time that measuring the storage takes: with less, it is
+   *     less exact
+   */
+  Probe(ProbeFolder folder, Progress progress, double patience) {
     this.folder = folder;
     this.progress = progress;
+    this.patience = patience;
+  }
+
+  private long patient(long nanos) {
+    return (long) (patience * nanos);
   }
 
   ProbeResult run() {
@@ -81,8 +98,8 @@ final class Probe {
       isDirect = direct.isDirect();
       for (int atOnce : AT_ONCE) {
         for (long size : SIZES) {
-          read(direct, bytes, memory.segment(), size, atOnce, SAVED_UP_NANOS);
-          reads.add(read(direct, bytes, memory.segment(), size, atOnce, READ_NANOS));
+          read(direct, bytes, memory.segment(), size, atOnce, patient(SAVED_UP_NANOS));
+          reads.add(read(direct, bytes, memory.segment(), size, atOnce, patient(READ_NANOS)));
         }
       }
     }
@@ -94,6 +111,7 @@ final class Probe {
       readThrough(file, bytes);
       cached = readThrough(file, bytes);
     }
+    Files.delete(path);
     progress.begin("small files", Progress.Unit.SAMPLES, 2 * SMALL_FILES);
     double small = smallFiles();
     DeliveryProbe delivery = new DeliveryProbe(folder);
@@ -128,7 +146,7 @@ final class Probe {
           LEAST_BYTES);
     }
     progress.begin("writing a file", Progress.Unit.BYTES, most);
-    long end = System.nanoTime() + WRITE_NANOS;
+    long end = System.nanoTime() + patient(WRITE_NANOS);
     long written = 0;
     try (Arena arena = Arena.ofConfined();
         NativeFile file = NativeFile.create(path)) {
@@ -204,7 +222,7 @@ final class Probe {
     long done = 0;
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment target = arena.allocate(BLOCK, NativeFile.DIRECT_ALIGNMENT);
-      while (done < fileBytes && System.nanoTime() - start < 2 * READ_NANOS) {
+      while (done < fileBytes && System.nanoTime() - start < patient(2 * READ_NANOS)) {
         file.readFully(target, BLOCK, done);
         done += BLOCK;
       }
@@ -215,36 +233,55 @@ final class Probe {
 
   /** Small files a second: opened, read and closed, several at once, with none of them cached. */
   private double smallFiles() throws IOException {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment bytes = arena.allocate(SMALL_BYTES);
-      for (int i = 0; i < SMALL_FILES; i++) {
-        try (NativeFile file = NativeFile.create(folder.file("small-" + i))) {
-          file.write(bytes, SMALL_BYTES, 0);
-          file.sync();
-          file.forget();
-        }
-        progress.advance(1);
-      }
-    }
+    int files = writeSmallFiles();
     AtomicInteger next = new AtomicInteger();
+    AtomicInteger read = new AtomicInteger();
     long start = System.nanoTime();
+    long end = start + patient(SMALL_NANOS);
     Workers.run(
         "probe",
         MOST_AT_ONCE,
         () -> {
           try (Arena arena = Arena.ofConfined()) {
             MemorySegment target = arena.allocate(SMALL_BYTES);
-            for (int i = next.getAndIncrement(); i < SMALL_FILES; i = next.getAndIncrement()) {
+            for (int i = next.getAndIncrement();
+                i < files && isInTime(i, end);
+                i = next.getAndIncrement()) {
               try (NativeFile file = NativeFile.openToRead(folder.file("small-" + i))) {
                 file.readFully(target, SMALL_BYTES, 0);
               }
+              read.incrementAndGet();
               progress.advance(1);
             }
           } catch (IOException failed) {
             throw new UncheckedIOException(failed);
           }
         });
-    return SMALL_FILES / seconds(start);
+    return read.get() / seconds(start);
+  }
+
+  /** Writes as many as the time allows; how many. */
+  private int writeSmallFiles() throws IOException {
+    long end = System.nanoTime() + patient(SMALL_NANOS);
+    int written = 0;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocate(SMALL_BYTES);
+      while (written < SMALL_FILES && isInTime(written, end)) {
+        try (NativeFile file = NativeFile.create(folder.file("small-" + written))) {
+          file.write(bytes, SMALL_BYTES, 0);
+          file.sync();
+          file.forget();
+        }
+        written++;
+        progress.advance(1);
+      }
+    }
+    return written;
+  }
+
+  /** True for as many small files as are read at once, however long they take. */
+  private static boolean isInTime(int smallFile, long end) {
+    return smallFile < MOST_AT_ONCE || System.nanoTime() < end;
   }
 
   private static double seconds(long start) {

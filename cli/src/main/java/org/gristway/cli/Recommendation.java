@@ -6,6 +6,8 @@ import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlannedOrder;
 import org.gristway.plan.Quality;
 import org.gristway.plan.ReadPlan;
+import org.gristway.plan.policy.ClairvoyantPolicy;
+import org.gristway.plan.policy.LocalityPolicy;
 import org.gristway.simulator.CostModel;
 import org.gristway.simulator.CostModel.Storage;
 import org.jspecify.annotations.Nullable;
@@ -165,10 +167,21 @@ record Recommendation(
     }
     return String.format(
         "The storage bounds it: it gives %s a second%s, and only a memory for the whole dataset (%s)"
-            + " would end that.",
+            + "%s would end that%s.",
         Text.bytes(bound == Bound.BYTES ? asked.cost().storage().rate() : given()),
         bound == Bound.BYTES ? "" : " in reads of " + Text.bytes(meanRead()),
-        Text.bytes(asked.datasetBytes()));
+        Text.bytes(asked.datasetBytes()),
+        asked.world().nodes() == 1 ? "" : " on each node",
+        asked.world().nodes() == 1 ? "" : orShares());
+  }
+
+  /** What is not tried, since no probe says how fast other nodes are. */
+  private String orShares() {
+    return String.format(
+        ", or one for a node's share of it (%s), with '%s' or '%s' and a network that is faster",
+        Text.bytes((double) asked.datasetBytes() / asked.world().nodes()),
+        LocalityPolicy.NAME,
+        ClairvoyantPolicy.NAME);
   }
 
   /** Why the second best is second, in a sentence; empty if there is none. */

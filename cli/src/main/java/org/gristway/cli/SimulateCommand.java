@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.gristway.plan.SampleLayout;
@@ -71,7 +72,9 @@ final class SimulateCommand implements CliCommand {
               + " scenario's. For redirect and chunk-shuffle; others read for themselves.")
   private @Nullable Double exchange;
 
-  @Option(names = "--print", description = "Print the scenario itself, to be changed.")
+  @Option(
+      names = "--print",
+      description = "Print the scenario itself, as other options make it, to be changed.")
   private boolean print;
 
   @Option(names = "--json", description = "Print the result as one JSON object.")
@@ -92,26 +95,39 @@ final class SimulateCommand implements CliCommand {
   @Override
   public int run() throws IOException {
     String text = text();
-    if (print) {
-      console.print(text.stripTrailing());
-      return DONE;
-    }
-    Scenario asked = Scenario.parse(text, scenario);
-    if (!policies.isEmpty()) {
-      asked = asked.withPolicies(policies);
-    }
-    if (exchange != null) {
-      asked = withExchange(asked, exchange);
-    }
+    Scenario given = Scenario.parse(text, scenario);
+    Scenario asked = policies.isEmpty() ? given : given.withPolicies(policies);
+    Scenario mixed = exchange == null ? asked : withExchange(asked, exchange);
     if (dataset == null) {
-      show(asked, asked.dataset().layout(asked.seed()));
+      answer(text, given, mixed, () -> mixed.dataset().layout(mixed.seed()));
       return DONE;
     }
     try (Dataset opened = Dataset.open(dataset)) {
       Snapshot snapshot = opened.snapshot();
-      show(asked.withDataset(described(snapshot)), SampleLayout.of(snapshot));
+      Scenario ofDataset = mixed.withDataset(described(snapshot));
+      answer(text, given, ofDataset, () -> SampleLayout.of(snapshot));
     }
     return DONE;
+  }
+
+  /**
+   * @param text of the given scenario
+   * @param asked what options have made of it, but for the nodes
+   */
+  private void answer(String text, Scenario given, Scenario asked, Supplier<SampleLayout> layout)
+      throws IOException {
+    List<Scenario> counts =
+        nodes.isEmpty() ? List.of(asked) : nodes.stream().map(asked::withNodes).toList();
+    if (!print) {
+      show(counts, layout.get());
+      return;
+    }
+    if (counts.size() > 1) {
+      throw Failure.wrongCall("--print is for one number of nodes, not for %d", counts.size());
+    }
+    // As it was written, where options change nothing: that has its comments.
+    boolean isGiven = counts.getFirst().equals(given);
+    console.print((isGiven ? text : counts.getFirst().text()).stripTrailing());
   }
 
   /** Refused where it would change nothing for a policy that is asked for by its name. */
@@ -150,9 +166,7 @@ final class SimulateCommand implements CliCommand {
     return new Described(samples, Described.Kind.FIXED, mean, 0, 1);
   }
 
-  private void show(Scenario asked, SampleLayout layout) throws IOException {
-    List<Scenario> counts =
-        nodes.isEmpty() ? List.of(asked) : nodes.stream().map(asked::withNodes).toList();
+  private void show(List<Scenario> counts, SampleLayout layout) throws IOException {
     PageFile page = html == null ? null : PageFile.at(html);
     List<List<Simulated>> results = new Study(counts, layout).run(console.progress());
     SimulatedOutput output = new SimulatedOutput(counts, results);

@@ -20,6 +20,7 @@ final class SimulatedOutput {
           "first epoch",
           "last epoch",
           "stall",
+          "share",
           "storage",
           "network",
           "memory",
@@ -27,7 +28,7 @@ final class SimulatedOutput {
 
   static final List<String> LEGEND =
       List.of(
-          "stall    seconds that the rank that waited longest for data has waited",
+          "stall    seconds that the rank that waited longest for data has waited; share: of the run",
           "storage  read by all nodes in the run; network: sent between nodes",
           "memory   of the node that has most",
           "balance  what the node reads from storage that reads most, relative to the mean");
@@ -86,6 +87,7 @@ final class SimulatedOutput {
     if (result.ran()) {
       json.writeNumberProperty("seconds", result.seconds());
       json.writeNumberProperty("stallSeconds", result.stallSeconds());
+      json.writeNumberProperty("stallShare", result.stallShare());
       json.writeNumberProperty("storageBytes", result.storageBytes());
       json.writeNumberProperty("networkBytes", result.networkBytes());
       json.writeNumberProperty("peakResidentBytes", result.peakResidentBytes());
@@ -110,7 +112,13 @@ final class SimulatedOutput {
       json.writeEndArray();
     } else {
       for (String name :
-          List.of("seconds", "stallSeconds", "storageBytes", "networkBytes", "peakResidentBytes")) {
+          List.of(
+              "seconds",
+              "stallSeconds",
+              "stallShare",
+              "storageBytes",
+              "networkBytes",
+              "peakResidentBytes")) {
         json.writeNullProperty(name);
       }
       json.writeStringProperty("reason", result.reason());
@@ -190,6 +198,7 @@ final class SimulatedOutput {
             seconds(result.epochSeconds().getFirst()),
             seconds(result.epochSeconds().getLast()),
             seconds(result.stallSeconds()),
+            String.format(Locale.ROOT, "%.1f %%", 100 * result.stallShare()),
             Text.bytes(result.storageBytes()),
             Text.bytes(result.networkBytes()),
             Text.bytes(result.peakResidentBytes()),

@@ -192,8 +192,7 @@ final class SimulatedPage {
         Simulated outcome = outcomes(each).get(i);
         if (outcome.ran()) {
           double memory = each.policies().get(i).memory() / 1e9;
-          double share = 100 * outcome.stallSeconds() / outcome.seconds();
-          lines.add(outcome.policy(), memory, share);
+          lines.add(outcome.policy(), memory, 100 * outcome.stallShare());
         }
       }
     }

@@ -37,6 +37,7 @@ class ProbeCommandTest {
             "deliverySeconds",
             "processors",
             "saturatingExtentBytes");
+    assertThat(json.get("fileBytes").asLong()).isBetween(Probe.LEAST_BYTES, Probe.MOST_BYTES);
     assertThat(json.get("reads")).hasSize(18);
     for (JsonNode reads : json.get("reads")) {
       assertThat(reads.get("bytesPerSecond").asDouble()).isPositive();

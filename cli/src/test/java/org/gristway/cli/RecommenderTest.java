@@ -107,6 +107,21 @@ class RecommenderTest {
   }
 
   @Test
+  void on_several_nodes_a_share_on_each_is_said_to_be_enough() {
+    World world = new World(4, 4, 0);
+    Recommendation given =
+        recommend(LARGE_SAMPLES, ProbedStorage.DISK, 0.05, 256 * MIB, world, Optional.empty());
+    assertThat(given.bound()).isEqualTo(Recommendation.Bound.BYTES);
+    assertThat(given.reason())
+        .contains(
+            "for the whole dataset (1.9 GiB) on each node would end that, or one for a node's")
+        .endsWith(
+            "share of it (476.8 MiB), with 'locality' or 'clairvoyant' and a network that is faster.");
+    assertThat(recommend(LARGE_SAMPLES, ProbedStorage.DISK, 0.05, 256 * MIB).reason())
+        .endsWith("only a memory for the whole dataset (1.9 GiB) would end that.");
+  }
+
+  @Test
   void a_dataset_that_fits_is_held_where_the_storage_is_too_slow() {
     Recommendation given = recommend(LARGE_SAMPLES, ProbedStorage.DISK, 0.05, 4096 * MIB);
     assertThat(given.best().settings().policy()).isEqualTo("unbounded");

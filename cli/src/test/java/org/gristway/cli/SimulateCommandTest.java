@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -42,6 +43,7 @@ class SimulateCommandTest {
               "name",
               "seconds",
               "stallSeconds",
+              "stallShare",
               "storageBytes",
               "networkBytes",
               "peakResidentBytes",
@@ -49,6 +51,9 @@ class SimulateCommandTest {
               "perNode",
               "firstNode");
       assertThat(policy.get("seconds").asDouble()).isPositive();
+      assertThat(policy.get("stallShare").asDouble())
+          .isBetween(0.0, 1.0)
+          .isEqualTo(policy.get("stallSeconds").asDouble() / policy.get("seconds").asDouble());
       assertThat(policy.get("epochSeconds")).hasSize(10);
       JsonNode storage = policy.get("perNode").get("storageBytes");
       assertThat(storage.get("mean").asDouble() * 4)
@@ -118,6 +123,7 @@ class SimulateCommandTest {
     JsonNode only = json.get("policies").get(0);
     assertThat(json.get("policies")).hasSize(1);
     assertThat(only.get("seconds").isNull()).isTrue();
+    assertThat(only.get("stallShare").isNull()).isTrue();
     assertThat(only.get("reason").asString()).contains("does not fit the memory of all nodes");
     List<String> lines =
         Cli.run("simulate", "--scenario", "nopfs-3", "--policy", "lbann-preloading")
@@ -140,8 +146,49 @@ class SimulateCommandTest {
   }
 
   @Test
+  void what_is_printed_is_what_options_make_of_it() throws IOException {
+    List<Object> options =
+        List.of("--nodes", 2, "--policy", "sample-order", "--policy", "clairvoyant");
+    String printed = simulate("nopfs-1", options, "--print").outText();
+    assertThat(printed.lines())
+        .contains(
+            "nodes: 2",
+            "policies: sample-order clairvoyant",
+            "sample-order.memory: 16MiB",
+            "sample-order.ahead: 0",
+            "clairvoyant.by-frequency: true",
+            "storage.stream: 1=66MB 2=43MB 3=43MB 4=36500KB",
+            "network.bisection: unlimited")
+        .noneMatch(line -> line.startsWith("locality"));
+    Path file = folder.resolve("printed.scenario");
+    Files.writeString(file, printed);
+    assertThat(simulate(file, List.of(), "--json").outText())
+        .isEqualTo(simulate("nopfs-1", options, "--json").outText());
+    assertThat(simulate("nopfs-1", List.of("--exchange", 0), "--print").outText())
+        .as("nothing is changed")
+        .isEqualTo(simulate("nopfs-1", List.of(), "--print").outText())
+        .contains("# A node reads with two threads");
+    assertThat(
+            Cli.run("simulate", "--scenario", "nopfs-1", "--nodes", "1,2", "--print").complaint(2))
+        .contains("--print is for one number of nodes, not for 2");
+  }
+
+  private static Cli.Result simulate(Object scenario, List<Object> options, String form) {
+    List<Object> all = new ArrayList<>(List.of("simulate", "--scenario", scenario));
+    all.addAll(options);
+    all.add(form);
+    return Cli.run(all.toArray()).isDone();
+  }
+
+  @Test
   void a_dataset_takes_the_place_of_the_described_one() throws IOException {
     ReadDataset dataset = ReadDataset.pack(folder);
+    assertThat(
+            Cli.run("simulate", dataset.path(), "--scenario", "librispeech", "--print")
+                .isDone()
+                .outText())
+        .contains("sample-bytes: fixed ")
+        .doesNotContain("281241", "normal 213KB");
     JsonNode json =
         json(
             "simulate",
@@ -173,6 +220,8 @@ class SimulateCommandTest {
         "batch: 25          | batch               | 'batch' is not 'key: value'",
         "work.barrier: true | work.barrier: maybe | 'maybe' is neither true nor false",
         "policies: perfect  | policies: prefect   | there is no 'prefect'",
+        "ahead: 16          | staging.preload: true      | only 'locality' keeps to the end",
+        "ahead: 16          | staging.by-frequency: true | only 'clairvoyant' can keep",
         "nodes: 4           | exchange: 1.5       | from 0 to 1, not 1.5",
         "nodes: 4           | exchange: some      | exchange: 'some' is not a number",
         "nodes: 4           | window: 0           | 1 to 64 steps ahead, not 0",
@@ -204,7 +253,7 @@ class SimulateCommandTest {
     Path file = folder.resolve("mixed.scenario");
     String mixed =
         text.replaceAll("policies: .*", "policies: perfect redirect chunk-shuffle")
-            .replaceAll("(?m)^[a-z-]+\\.(memory|ahead|preload): .*$", "");
+            .replaceAll("(?m)^[a-z-]+\\.(memory|ahead|preload|by-frequency): .*$", "");
     Files.writeString(file, mixed + "\nexchange: 0.25\nwindow: 3\n");
     JsonNode quarter = json("simulate", "--scenario", file, "--json");
     JsonNode half = json("simulate", "--scenario", file, "--exchange", 0.5, "--json");

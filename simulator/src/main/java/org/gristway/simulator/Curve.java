@@ -58,6 +58,10 @@ public record Curve(NavigableMap<Double, Double> points) {
   /** As {@link Values} reads it. */
   @Override
   public String toString() {
+    double first = points.firstEntry().getValue();
+    if (equals(constant(first))) {
+      return Values.number(first);
+    }
     return points.entrySet().stream()
         .map(point -> Values.number(point.getKey()) + "=" + Values.number(point.getValue()))
         .collect(Collectors.joining(" "));

@@ -3,6 +3,7 @@ package org.gristway.simulator;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Locale;
 import org.gristway.Failure;
 import org.gristway.chunk.Extent;
 import org.gristway.plan.Draws;
@@ -37,6 +38,9 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
       throw Failure.wrongCall(
           "sample-bytes: the mean must be from 1 byte to 1 TB, and the deviation from 0 to as much");
     }
+    if (kind == Kind.FIXED && deviation != 0) {
+      throw Failure.wrongCall("sample-bytes: samples of a fixed size have no deviation");
+    }
     if (classes < 1) {
       throw Failure.wrongCall("there must be 1 class or more, not %d", classes);
     }
@@ -57,6 +61,12 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
         "sample-bytes: '%s' is not one of: fixed BYTES, normal MEAN DEVIATION, lognormal MEAN"
             + " DEVIATION",
         sizes);
+  }
+
+  /** The sizes, as {@link #parse} reads them. */
+  String sizes() {
+    String ofKind = kind.name().toLowerCase(Locale.ROOT) + " " + Values.number(mean);
+    return kind == Kind.FIXED ? ofKind : ofKind + " " + Values.number(deviation);
   }
 
   /** The dataset of a seed: 8 bytes a sample outside the heap. */

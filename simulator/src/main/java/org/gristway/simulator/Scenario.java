@@ -1,12 +1,16 @@
 package org.gristway.simulator;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.gristway.Failure;
 import org.gristway.plan.Exchange;
 import org.gristway.plan.ExtentCuts;
+import org.gristway.plan.policy.ClairvoyantPolicy;
+import org.gristway.plan.policy.LocalityPolicy;
 import org.gristway.plan.policy.Policies;
 import org.gristway.simulator.CostModel.Network;
 import org.gristway.simulator.CostModel.Storage;
@@ -56,6 +60,24 @@ public record Scenario(
     public Tried(String name, long memory, int ahead) {
       this(name, memory, ahead, false, false);
     }
+
+    public Tried {
+      if (!Baseline.labels().contains(name) && !Policies.names().contains(name)) {
+        throw Failure.wrongCall(
+            "policies: there is no '%s'; there are %s, and of the literature %s",
+            name, Policies.names(), Baseline.labels());
+      }
+      if (preload && !name.equals(LocalityPolicy.NAME)) {
+        throw Failure.wrongCall(
+            "%s.preload: only '%s' keeps to the end what it has loaded before training",
+            name, LocalityPolicy.NAME);
+      }
+      if (byFrequency && !name.equals(ClairvoyantPolicy.NAME)) {
+        throw Failure.wrongCall(
+            "%s.by-frequency: only '%s' can keep what is asked for most often",
+            name, ClairvoyantPolicy.NAME);
+      }
+    }
   }
 
   public Scenario {
@@ -71,11 +93,10 @@ public record Scenario(
     if (ahead < 0) {
       throw Failure.wrongCall("ahead must be 0 or more, not %d", ahead);
     }
+    Set<String> names = new HashSet<>();
     for (Tried tried : policies) {
-      if (!Baseline.labels().contains(tried.name()) && !Policies.names().contains(tried.name())) {
-        throw Failure.wrongCall(
-            "policies: there is no '%s'; there are %s, and of the literature %s",
-            tried.name(), Policies.names(), Baseline.labels());
+      if (!names.add(tried.name())) {
+        throw Failure.wrongCall("policies: '%s' is there twice", tried.name());
       }
     }
     policies = List.copyOf(policies);
@@ -170,6 +191,11 @@ public record Scenario(
         seed,
         cost,
         itsPolicies);
+  }
+
+  /** The scenario as {@link #parse} reads it, with every key. */
+  public String text() {
+    return ScenarioText.of(this);
   }
 
   /**

@@ -80,4 +80,9 @@ public record Simulated(
   public boolean ran() {
     return reason.isEmpty();
   }
+
+  /** What part of the run the rank has waited for data that waited longest. */
+  public double stallShare() {
+    return seconds == 0 ? 0 : stallSeconds / seconds;
+  }
 }

@@ -18,7 +18,6 @@ import org.gristway.plan.SampleLayout;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
 import org.gristway.plan.policy.ClairvoyantPolicy;
-import org.gristway.plan.policy.LocalityPolicy;
 import org.gristway.plan.policy.Policies;
 import org.jspecify.annotations.Nullable;
 
@@ -60,23 +59,10 @@ public final class Simulation {
   }
 
   private static ReadPolicy policy(Scenario.Tried tried) {
-    if (!tried.byFrequency()) {
-      return Policies.named(tried.name());
-    }
-    if (!tried.name().equals(ClairvoyantPolicy.NAME)) {
-      throw Failure.wrongCall(
-          "%s.by-frequency: only '%s' can keep what is asked for most often",
-          tried.name(), ClairvoyantPolicy.NAME);
-    }
-    return ClairvoyantPolicy.byFrequency();
+    return tried.byFrequency() ? ClairvoyantPolicy.byFrequency() : Policies.named(tried.name());
   }
 
   private Simulated runPlans(ReadPolicy policy, Scenario.Tried tried) {
-    if (tried.preload() && !policy.name().equals(LocalityPolicy.NAME)) {
-      throw Failure.wrongCall(
-          "%s.preload: only '%s' keeps to the end what it has loaded before training",
-          policy.name(), LocalityPolicy.NAME);
-    }
     PlanInputs inputs = inputs(policy, tried);
     // The epoch in which samples are first kept is over before one that begins preloaded.
     long begin = tried.preload() ? 1 : 0;

@@ -15,12 +15,12 @@ public final class Values {
   private static final List<Unit> BYTES =
       List.of(
           new Unit("TiB", 0x1p40),
-          new Unit("GiB", 0x1p30),
-          new Unit("MiB", 0x1p20),
-          new Unit("KiB", 0x1p10),
           new Unit("TB", 1e12),
+          new Unit("GiB", 0x1p30),
           new Unit("GB", 1e9),
+          new Unit("MiB", 0x1p20),
           new Unit("MB", 1e6),
+          new Unit("KiB", 0x1p10),
           new Unit("KB", 1e3));
 
   private static final List<Unit> SECONDS =
@@ -70,8 +70,11 @@ public final class Values {
     return Double.NaN;
   }
 
-  /** A whole number that is not negative. */
+  /** A whole number that is not negative. Up to 18 digits alone are read exactly. */
   static long whole(String name, String text) {
+    if (text.matches("[0-9]{1,18}")) {
+      return Long.parseLong(text);
+    }
     double value = number(name, text);
     if (!(value >= 0) || value != Math.rint(value) || value > Long.MAX_VALUE / 2.0) {
       throw Failure.wrongCall("%s: '%s' is not a whole number", name, text);
@@ -100,6 +103,12 @@ public final class Values {
     return value;
   }
 
+  /** As {@link #whole(String, String)} reads it. */
+  static String whole(long value) {
+    boolean isExact = (long) (double) value == value;
+    return isExact ? number(value) : Long.toString(value);
+  }
+
   /** As {@link #number(String, String)} reads it, in the largest unit that leaves it whole. */
   static String number(double value) {
     if (Double.isInfinite(value)) {
@@ -107,7 +116,8 @@ public final class Values {
     }
     for (Unit unit : BYTES) {
       double inUnit = value / unit.size();
-      if (inUnit >= 1 && inUnit == Math.rint(inUnit)) {
+      boolean isWhole = inUnit >= 1 && inUnit == Math.rint(inUnit);
+      if (isWhole && inUnit * unit.size() == value) {
         return String.format(Locale.ROOT, "%.0f%s", inUnit, unit.name());
       }
     }

@@ -16,52 +16,116 @@ class EpochModelTest {
   private static final int SAMPLES = 64_000;
   private static final double BYTES = SAMPLES * 100e3;
 
-  private static Scenario scenario(int nodes, String... lines) {
+  private static Scenario scenario(int nodes, int epochs, String... lines) {
     String text =
         """
         name: formula
         samples: 64000
         sample-bytes: fixed 100KB
         batch: 64
-        epochs: 2
         storage.page: 1
-        policies: sample-order redirect locality
+        policies: sample-order redirect locality clairvoyant
+        epochs: %d
         """;
-    return Scenario.parse(text + String.join("\n", lines), "test").withNodes(nodes);
+    String all = text.formatted(epochs) + String.join("\n", lines);
+    return Scenario.parse(all, "test").withNodes(nodes);
   }
 
-  private static double steady(Scenario scenario, String policy) {
+  private static Simulated run(Scenario scenario, String policy) {
     Simulated result = new Simulation(scenario.withPolicies(List.of(policy))).run().getFirst();
     assertThat(result.reason()).isEmpty();
-    return result.epochSeconds().getLast();
+    return result;
+  }
+
+  /** Seconds of the epochs after the first, on average. */
+  private static double steady(Simulated result) {
+    return result.epochSeconds().stream()
+        .skip(1)
+        .mapToDouble(Double::doubleValue)
+        .average()
+        .orElse(0);
   }
 
   @ParameterizedTest
   @CsvSource({"1, 100MB", "4, 100MB", "16, 100MB", "4, 10GB", "16, 10GB"})
   void plain_loading_stops_scaling_where_the_store_is_used_up(int nodes, String compute) {
     Scenario scenario =
-        scenario(nodes, "storage.total: 1GB", "work.compute-rate: " + compute, "memory: 100MB");
+        scenario(nodes, 2, "storage.total: 1GB", "work.compute-rate: " + compute, "memory: 100MB");
     EpochModel model = new EpochModel(BYTES, nodes, 64, 0, scenario.cost());
-    assertThat(steady(scenario, "sample-order") / model.plain()).isCloseTo(1, within(0.05));
-    assertThat(steady(scenario, "redirect") / model.plain()).isCloseTo(1, within(0.05));
+    for (String policy : List.of("sample-order", "redirect")) {
+      assertThat(steady(run(scenario, policy)) / model.plain()).isCloseTo(1, within(0.05));
+    }
   }
 
   @ParameterizedTest
   @CsvSource({"4, 100MB, 1GB", "16, 100MB, 1GB", "4, 10GB, 20MB", "16, 10GB, 20MB"})
   void only_the_imbalance_moves_once_all_is_cached(int nodes, String compute, String network) {
+    String[] machine = {
+      "storage.total: 1GB",
+      "work.compute-rate: " + compute,
+      "network.rate: " + network,
+      "memory: 100GB"
+    };
+    int epochs = 6;
+    Scenario together = scenario(nodes, epochs, machine);
+    Scenario apart = scenario(nodes, epochs, String.join("\n", machine) + "\nwork.barrier: false");
+    EpochModel model = new EpochModel(BYTES, nodes, 64, 1, together.cost());
+    Simulated result = run(apart, "locality");
+    double moved = result.networkBytes() / BYTES / (epochs - 1); // none in the first
+    assertThat(moved / EpochModel.movedShare(nodes, 64)).isCloseTo(1, within(0.05));
+    assertThat(steady(result) / model.localityAware()).isCloseTo(1, within(0.05));
+    // With a barrier a step lasts as long as the busiest of all links has to do, not as their mean.
+    boolean byNetwork = model.localityAware() > model.compute();
+    assertThat(steady(run(together, "locality")) / model.localityAware())
+        .isBetween(0.95, byNetwork ? 1.4 : 1.05);
+    assertThat(model.randomOwner()).isGreaterThanOrEqualTo(model.localityAware());
+  }
+
+  /** In the second epoch every sample is with the rank that got it in the first: any. */
+  @ParameterizedTest
+  @CsvSource({"4, 100MB, 1GB", "16, 100MB, 1GB", "4, 10GB, 50MB", "16, 10GB, 50MB"})
+  void all_but_a_ranks_own_part_moves_from_random_owners(
+      int nodes, String compute, String network) {
+    Scenario scenario =
+        scenario(
+                nodes,
+                2,
+                "storage.total: 100MB",
+                "work.compute-rate: " + compute,
+                "network.rate: " + network,
+                "memory: 26MB",
+                "disk: 100GB")
+            // Many samples, or those count that are on their way when the epoch begins.
+            .withDataset(new Described(4 * SAMPLES, Described.Kind.FIXED, 100e3, 0, 1));
+    EpochModel model = new EpochModel(4 * BYTES, nodes, 64, 1, scenario.cost());
+    Simulated result = run(scenario, "clairvoyant");
+    assertThat(result.networkBytes() / BYTES / 4).isCloseTo(1 - 1.0 / nodes, within(0.01));
+    assertThat(steady(result) / model.randomOwner()).isCloseTo(1, within(0.05));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "4, 850MB, locality",
+    "16, 270MB, locality",
+    "4, 850MB, clairvoyant",
+    "16, 270MB, clairvoyant"
+  })
+  void the_store_gives_the_other_half_if_half_is_cached(int nodes, String memory, String policy) {
     Scenario scenario =
         scenario(
             nodes,
+            2,
             "storage.total: 1GB",
-            "work.compute-rate: " + compute,
-            "network.rate: " + network,
-            "memory: 100GB");
-    EpochModel model = new EpochModel(BYTES, nodes, 64, 1, scenario.cost());
-    // A step lasts as long as the link of the rank that gets most; the formula has the mean.
-    double ratio = steady(scenario, "locality") / model.localityAware();
-    boolean byNetwork = model.localityAware() > model.compute();
-    assertThat(ratio).isBetween(0.95, byNetwork ? 3.0 : 1.05);
-    assertThat(model.randomOwner()).isGreaterThanOrEqualTo(model.localityAware());
+            "work.compute-rate: 10GB",
+            "network.rate: 1GB",
+            "memory: " + memory);
+    Simulated result = run(scenario, policy);
+    double cached = 2 - result.storageBytes() / BYTES; // what the second epoch does not read
+    assertThat(cached).isBetween(0.45, 0.55);
+    EpochModel model = new EpochModel(BYTES, nodes, 64, cached, scenario.cost());
+    double formula = policy.equals("locality") ? model.localityAware() : model.randomOwner();
+    assertThat(formula).isCloseTo((1 - cached) * BYTES / 1e9, within(0.001));
+    assertThat(steady(result) / formula).isCloseTo(1, within(0.05));
   }
 
   @Test

@@ -3,6 +3,7 @@ package org.gristway.simulator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,8 +34,10 @@ class NopfsScenariosTest {
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 4})
   void every_policy_takes_what_the_thesis_says(int number) {
-    Simulation simulation = new Simulation(Scenarios.named("nopfs-" + number));
-    for (Simulated result : simulation.run()) {
+    List<Simulated> results = new Simulation(Scenarios.named("nopfs-" + number)).run();
+    assertThat(results.stream().map(Simulated::policy))
+        .containsExactlyInAnyOrderElementsOf(PUBLISHED.keySet());
+    for (Simulated result : results) {
       double published = PUBLISHED.get(result.policy())[number - 1];
       assertThat(result.ran()).as(result.policy()).isEqualTo(!Double.isNaN(published));
       if (result.ran()) {

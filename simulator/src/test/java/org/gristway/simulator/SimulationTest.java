@@ -199,12 +199,19 @@ class SimulationTest {
   }
 
   @ParameterizedTest
-  @CsvSource({
-    "storage.total: 1=0, storage.total must be more than 0",
-    "sample-bytes: fixed unlimited, sample-bytes",
-    "policies: stagin, of the literature",
-    "seed: 1.5, is not a whole number",
-  })
+  @CsvSource(
+      quoteCharacter = '"',
+      value = {
+        "storage.total: 1=0, storage.total must be more than 0",
+        "sample-bytes: fixed unlimited, sample-bytes",
+        "policies: stagin, of the literature",
+        "policies: staging perfect staging, 'staging' is there twice",
+        "clairvoyant.preload: true, clairvoyant.preload: only 'locality'",
+        "staging.preload: true, staging.preload: only 'locality'",
+        "locality.by-frequency: true, locality.by-frequency: only 'clairvoyant'",
+        "staging.by-frequency: true, staging.by-frequency: only 'clairvoyant'",
+        "seed: 1.5, is not a whole number",
+      })
   void what_cannot_be_meant_is_refused_by_its_key(String line, String complaint) {
     String key = line.substring(0, line.indexOf(':'));
     String rest = PLAIN.replaceAll("(?m)^" + key + ":.*\\n", "");
@@ -231,22 +238,6 @@ class SimulationTest {
     } finally {
       Locale.setDefault(before);
     }
-  }
-
-  @Test
-  void only_what_keeps_samples_for_good_is_loaded_before_training() {
-    String text = PLAIN + "clairvoyant.preload: true\n";
-    Scenario scenario = Scenario.parse(text, "test").withPolicies(List.of("clairvoyant"));
-    assertThat(new Simulation(scenario).run().getFirst().reason())
-        .contains("clairvoyant.preload", "'locality'");
-  }
-
-  @Test
-  void only_what_can_keep_by_frequency_is_told_to() {
-    String text = PLAIN + "locality.by-frequency: true\n";
-    Scenario scenario = Scenario.parse(text, "test").withPolicies(List.of("locality"));
-    assertThat(new Simulation(scenario).run().getFirst().reason())
-        .contains("locality.by-frequency", "'clairvoyant'");
   }
 
   @Test

@@ -15,8 +15,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Shared<T> {
 
-  /** What a table depends on: neither the segment nor how ranks are grouped into nodes. */
-  private record Origin(String layout, long seed, int ranks, PlanSettings settings, long epoch) {}
+  /** What a table depends on: not the segment, nor which of the nodes this is. */
+  private record Origin(
+      String layout, long seed, int ranks, int nodes, PlanSettings settings, long epoch) {}
 
   /** A table that is there, being made, or no longer there. */
   private static final class Slot<T> {
@@ -48,7 +49,12 @@ final class Shared<T> {
   T of(PlanInputs inputs, long epoch, Supplier<T> maker) {
     Origin origin =
         new Origin(
-            inputs.layout().id(), inputs.seed(), inputs.world().ranks(), inputs.settings(), epoch);
+            inputs.layout().id(),
+            inputs.seed(),
+            inputs.world().ranks(),
+            inputs.world().nodes(),
+            inputs.settings(),
+            epoch);
     Slot<T> slot;
     synchronized (this) {
       if (slots.size() >= MOST_SLOTS) {

@@ -3,11 +3,17 @@ package org.gristway.plan.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.gristway.plan.Caching;
 import org.gristway.plan.Caching.Rates;
 import org.gristway.plan.Layouts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
+import org.gristway.plan.PlanStep;
+import org.gristway.plan.PlanStep.Fetch;
+import org.gristway.plan.PlanStep.Keep;
+import org.gristway.plan.Pulled;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
@@ -99,6 +105,33 @@ class ClairvoyantPolicyTest extends StretchPolicyContract {
             .isEqualTo(epoch == 0 ? 1 : 0);
       }
     }
+  }
+
+  @Test
+  void what_was_planned_for_one_node_is_not_taken_for_several() {
+    int epochs = 5;
+    PlanInputs apart = inputs(policy(), RANKS, epochs, 0.1);
+    PlanInputs together =
+        PlanInputs.of(apart.layout(), apart.seed(), World.of(RANKS), apart.settings());
+    ReadPolicy policy = policy();
+    List<Keep> before = all(Keep.class, policy, together, epochs);
+    assertThat(all(Keep.class, policy, apart, epochs)).isNotEqualTo(before);
+    assertThat(all(Fetch.class, policy, apart, epochs))
+        .isNotEmpty()
+        .isEqualTo(all(Fetch.class, policy(), apart, epochs));
+  }
+
+  /** The steps of a kind in all epochs, of all ranks. */
+  private static <S extends PlanStep> List<S> all(
+      Class<S> kind, ReadPolicy policy, PlanInputs inputs, int epochs) {
+    List<S> found = new ArrayList<>();
+    for (long epoch = 0; epoch < epochs; epoch++) {
+      for (int rank = 0; rank < inputs.world().ranks(); rank++) {
+        found.addAll(
+            Pulled.of(kind, Pulled.all(policy.plan(inputs, epoch).lane(rank, epoch == 0))));
+      }
+    }
+    return found;
   }
 
   @Test
