@@ -56,6 +56,7 @@ final class Meeting implements AutoCloseable {
   private static final long JOIN_MILLIS = 2000;
   private static final long BEGIN_MILLIS = 1;
   private static final Logger GROUPS = Logger.getLogger("org.jgroups"); // or its level is lost
+  private static final Logger TRANSPORT = Logger.getLogger(SealedTransport.class.getName());
 
   /** JGroups bundles messages up to 64,000 bytes; its views and our cards grow with the nodes. */
   private static final int MOST_BYTES = 1 << 17;
@@ -100,6 +101,7 @@ final class Meeting implements AutoCloseable {
     this.cards = new InetSocketAddress[world.nodes()];
     cards[world.node()] = own;
     GROUPS.setLevel(Level.SEVERE); // it tells how it goes about it, at length
+    TRANSPORT.setLevel(Level.OFF); // it tells of every stranger, at least a line
   }
 
   /** What this node has to tell: its own card; node 0, all that it has. */
@@ -236,7 +238,6 @@ final class Meeting implements AutoCloseable {
     TCP transport = new SealedTransport(secret, mostBytes, this::refuse);
     transport.setBindAddress(listen).setBindPort(port).setPortRange(0);
     transport.setSockConnTimeout((int) JOIN_MILLIS);
-    transport.setLevel("error"); // as the rest of JGroups: its log is that of its class
     SYM_ENCRYPT encryption = new SYM_ENCRYPT();
     encryption.setSecretKey(secret.key("meeting"));
     encryption.symAlgorithm("AES/CBC/PKCS5Padding").symIvLength(16);
