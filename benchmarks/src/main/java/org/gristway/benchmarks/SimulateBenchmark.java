@@ -31,13 +31,17 @@ import org.gristway.simulator.Study;
 final class SimulateBenchmark implements Main.Benchmark {
 
   private static final int[] TO_1024 = {1, 4, 16, 64, 256, 1_024};
+
+  /** One node has as many samples to go through as four, which take most of the time. */
   private static final int[] TO_256 = {4, 16, 64, 256};
+
   private static final List<String> COSTED =
       List.of("redirect", "sample-order", "clairvoyant", "locality", "staging");
   private static final long[] SAMPLES = {80_000, 160_000, 320_000, 640_000, 1_280_000};
   private static final int[] NODES = {1, 4, 16, 64, 256, 1_024};
 
   private final Map<String, String> pictures = new LinkedHashMap<>(); // by file name
+  private long nextSeed;
 
   @Override
   public void run(Path folder, int rounds) throws IOException {
@@ -176,13 +180,14 @@ final class SimulateBenchmark implements Main.Benchmark {
         byNodes.upToY(label));
   }
 
-  private static double seconds(Scenario scenario, String policy, long samples, int rounds) {
+  /** With a dataset of its own in each round, or policies would have its tables already. */
+  private double seconds(Scenario scenario, String policy, long samples, int rounds) {
     Described all = scenario.dataset();
     Described part = new Described(samples, all.kind(), all.mean(), all.deviation(), all.classes());
     Scenario asked = scenario.withDataset(part).withPolicies(List.of(policy));
-    SampleLayout layout = part.layout(scenario.seed());
     double[] times = new double[rounds];
     for (int round = -1; round < rounds; round++) { // the first is for the compiler
+      SampleLayout layout = part.layout(nextSeed++);
       long start = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
       new Simulation(asked, layout, Progress.NONE).run(asked.policies().getFirst());
       long end = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
