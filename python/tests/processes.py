@@ -94,7 +94,8 @@ def memory_files(pid: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Socket:
-    """Where a socket is bound; one for UDP listens wherever it is."""
+    """Where a socket is bound. One for UDP listens unless it is connected to somebody, such as
+    whoever knows the names of machines."""
 
     protocol: str
     address: str
@@ -114,7 +115,7 @@ def sockets(pid: int) -> list[Socket]:
             words = line.split()
             if f"socket:[{words[9]}]" in own:
                 address, port = words[1].split(":")
-                listens = protocol == "udp" or words[3] == "0A"
+                listens = words[3] == ("07" if protocol == "udp" else "0A")
                 found.append(Socket(protocol, _address(address), int(port, 16), listens))
     return found
 

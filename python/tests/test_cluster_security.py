@@ -92,10 +92,16 @@ def _assert_no_way_in(runtime_dir: Path) -> None:
 
 
 def _listens_at_loopback_alone(pid: int) -> list[Socket]:
-    """Where a process listens, over TCP; it has no socket anywhere else, nor any for UDP."""
-    found = sockets(pid)
+    """Where a process listens, over TCP; it listens nowhere else, nor over UDP."""
+    found = [each for each in sockets(pid) if each.listens]
     assert {(each.protocol, each.address) for each in found} == {("tcp", "127.0.0.1")}, found
-    return [each for each in found if each.listens]
+    return found
+
+
+def _only_port(pid: int) -> int | None:
+    """Where a process listens, if that is one port."""
+    found = _listens_at_loopback_alone(pid)
+    return found[0].port if len(found) == 1 else None
 
 
 def _told(meet: Path) -> list[Path]:
@@ -136,7 +142,7 @@ def test_another_user_gets_neither_in_nor_at_the_secret(
         assert not apart(lambda: _finds(secret, processes, folders), NOBODY)
         _assert_no_way_in(runtime_dir)
         for node in nodes(runtime_dir):
-            (peers,) = [each.port for each in _listens_at_loopback_alone(node)]
+            peers = eventually(partial(_only_port, node), "the meeting is over")
             assert apart(partial(_says, peers, b"GET / HTTP/1.1\r\n\r\n"), NOBODY) == b""
             # Whoever knows how nodes greet is asked for a proof, and gets nothing without one.
             assert len(apart(partial(_says, peers, GREETING), NOBODY)) == 32
