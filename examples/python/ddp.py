@@ -78,13 +78,13 @@ def main():
         for pixels, labels, numbers in batches:
             loss = nn.functional.cross_entropy(model(pixels), labels)
             optimizer.zero_grad()
+            step += 1
+            if log:  # before what all do at once, so that no rank's line is missing behind it
+                with (Path(log[0]) / f"{rank}-of-{size}").open("a") as file:
+                    print(epoch, step, *numbers.tolist(), file=file)
             with together(batches):
                 loss.backward()
             optimizer.step()
-            step += 1
-            if log:
-                with (Path(log[0]) / f"{rank}-of-{size}").open("a") as file:
-                    print(epoch, step, *numbers.tolist(), file=file)
             if step % 5 == 0:
                 if rank == 0:
                     state = {"model": model.state_dict(), "loader": loader.state_dict()}
