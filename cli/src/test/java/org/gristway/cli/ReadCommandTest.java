@@ -50,7 +50,7 @@ class ReadCommandTest {
           "redirect",
           "9fb492034aacf3b584478cab81d01f5b0d39af42622c140166f91c549897811d",
           "redirect-position",
-          "75e45c150f40206c538299f8547156cb218b67b952c96b0ee58cbbd6e36fca59",
+          "6aa91619f477d0a595f7775dead3d7dcbb83ca827284dab108f0b128e5bb18dc",
           "clairvoyant",
           EXACT,
           "clairvoyant-next-use",
@@ -262,7 +262,7 @@ class ReadCommandTest {
     "sample-order, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6",
     "chunk-shuffle, f0b505131c0fb3752ad9f300678c3b3affefe6dd554a34a3dfb133904df66cf2",
     "redirect, 3028b0525b35234025ae419828c758b3bcdff71a047d5d93245517288e129948",
-    "redirect-position, d8dd59478ca99be4e1f36440935310548d728318c2de3fa98e94afa6e03d71ea",
+    "redirect-position, 6ccbf84894cdee9ec2a2c24e0eb504f7a69c7a1118067103fca22e24bc5a22b1",
     "unbounded, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6"
   })
   void padded_orders_of_three_ranks_stay_as_they_are(String policy, String digest) {
