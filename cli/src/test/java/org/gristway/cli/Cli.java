@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.gristway.os.Folders;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Runs the shaded jar as users do: in a process of its own. */
 public final class Cli {
@@ -22,6 +24,12 @@ public final class Cli {
 
     public String outText() {
       return new String(out, StandardCharsets.UTF_8);
+    }
+
+    /** What it printed, one line of JSON. */
+    public JsonNode json() {
+      assertThat(outText()).hasLineCount(1);
+      return JsonMapper.shared().readTree(out);
     }
 
     /** It went well, and there was nothing to complain about. */
@@ -148,6 +156,11 @@ public final class Cli {
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }
+  }
+
+  /** The digest of each epoch's order, of what reading said. */
+  public static List<String> digests(JsonNode said) {
+    return said.get("epochs").valueStream().map(e -> e.get("orderDigest").asString()).toList();
   }
 
   /** For tests that handle the process themselves. */

@@ -19,7 +19,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 @Tag("java")
 class DatasetCommandsTest {
@@ -103,7 +102,7 @@ class DatasetCommandsTest {
     assertThat(Cli.run("place", "--nodes=2", numbers, a, b).isDone().outText())
         .contains(a + " (there already)\n", b + " (there already)\n");
     assertThat(Cli.run("info", b).isDone().outText()).contains("3 chunks, those of node 1 of 2\n");
-    JsonNode info = json(Cli.run("info", "--json", b));
+    JsonNode info = Cli.run("info", "--json", b).isDone().json();
     assertThat(info.get("portion").toString()).isEqualTo("{\"node\":1,\"nodes\":2,\"chunks\":3}");
     assertThat(Cli.run("verify", a).isDone().outText()).contains("ok: ", "4 chunks");
     assertThat(Cli.run("read", a).complaint(2)).contains("node 0 of 2", "missing");
@@ -210,7 +209,7 @@ class DatasetCommandsTest {
 
   @Test
   void saysItInJson() {
-    JsonNode info = json(Cli.run("info", "--json", animals));
+    JsonNode info = Cli.run("info", "--json", animals).isDone().json();
     assertThat(info.propertyNames())
         .containsExactly(
             "path",
@@ -235,12 +234,8 @@ class DatasetCommandsTest {
         .isEqualTo("{\"kind\":\"named\",\"count\":3,\"names\":[\"cats\",\"dogs\",\"odd\"]}");
     assertThat(info.get("sampleBytes").toString())
         .isEqualTo("{\"min\":0,\"mean\":13.0,\"max\":30}");
-    assertThat(json(Cli.run("info", "--json", many)).get("labels").toString())
+    assertThat(Cli.run("info", "--json", many).isDone().json().get("labels").toString())
         .isEqualTo("{\"kind\":\"none\",\"count\":0}");
-  }
-
-  private static JsonNode json(Cli.Result result) {
-    return JsonMapper.shared().readTree(result.isDone().out());
   }
 
   @Test
@@ -306,7 +301,7 @@ class DatasetCommandsTest {
     assertThat(Cli.run("append", "--chunk-size", "64KiB", more.getParent(), dataset).isDone())
         .extracting(Cli.Result::outText)
         .isEqualTo("appended 3 samples, 146.5 KiB, in 3 chunks: " + dataset + " (version 2)\n");
-    assertThat(json(Cli.run("info", "--json", dataset)).get("versions").toString())
+    assertThat(Cli.run("info", "--json", dataset).isDone().json().get("versions").toString())
         .isEqualTo("[1,2]");
 
     Files.delete(dataset.resolve("snapshot-000002.gws"));

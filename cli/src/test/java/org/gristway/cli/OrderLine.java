@@ -38,4 +38,9 @@ record OrderLine(long epoch, long step, int rank, String requested, String deliv
   static List<OrderLine> of(long epoch, List<OrderLine> lines) {
     return lines.stream().filter(line -> line.epoch == epoch).toList();
   }
+
+  /** What lines deliver. */
+  static List<String> keys(List<OrderLine> lines) {
+    return lines.stream().map(OrderLine::delivered).toList();
+  }
 }

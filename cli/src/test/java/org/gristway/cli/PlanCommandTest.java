@@ -21,7 +21,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 @Tag("java")
 class PlanCommandTest {
@@ -49,11 +48,6 @@ class PlanCommandTest {
     return Cli.run(dataset.call(command, options));
   }
 
-  private static JsonNode json(Cli.Result result) {
-    assertThat(result.isDone().outText()).hasLineCount(1);
-    return JsonMapper.shared().readTree(result.out());
-  }
-
   private static List<String> digests(JsonNode plan) {
     return plan.get("policies").valueStream().map(p -> p.get("orderDigest").asString()).toList();
   }
@@ -63,13 +57,13 @@ class PlanCommandTest {
   void reading_does_what_is_planned(int ranks) {
     Path planned = folder.resolve("planned.order");
     Path read = folder.resolve("read.order");
-    JsonNode all = json(run("plan", "--ranks", ranks, "--epoch", 1, "--json"));
+    JsonNode all = run("plan", "--ranks", ranks, "--epoch", 1, "--json").isDone().json();
     assertThat(all.get("policies").valueStream().map(p -> p.get("policy").asString()))
         .containsExactlyElementsOf(POLICIES);
     for (JsonNode plan : all.get("policies")) {
       String policy = plan.get("policy").asString();
       Object[] options = {"--policy", policy, "--ranks", ranks, "--json", "--order"};
-      JsonNode done = json(run("read", with(options, read, "--epochs", 2)));
+      JsonNode done = run("read", with(options, read, "--epochs", 2)).isDone().json();
       JsonNode epoch = done.get("epochs").get(1);
       assertThat(plan.get("orderDigest")).as(policy).isEqualTo(epoch.get("orderDigest"));
       assertThat(plan.get("redirected")).isEqualTo(epoch.get("redirected"));
@@ -99,7 +93,7 @@ class PlanCommandTest {
 
   @Test
   void the_json_has_the_promised_names() {
-    JsonNode json = json(run("plan", "--seed", 3, "--json"));
+    JsonNode json = run("plan", "--seed", 3, "--json").isDone().json();
     assertThat(json.propertyNames())
         .containsExactly(
             "seed",
@@ -203,7 +197,7 @@ class PlanCommandTest {
 
   @Test
   void orders_lie_between_no_shuffle_and_a_full_one() throws IOException {
-    JsonNode json = json(Cli.run(with(new Object[] {"plan", sorted()}, LITTLE)));
+    JsonNode json = Cli.run(with(new Object[] {"plan", sorted()}, LITTLE)).isDone().json();
     JsonNode floor = json.get("floor");
     JsonNode ceiling = json.get("ceiling");
     // A batch as packed is two extents or three, and of one class; chance has half of a mate in 16.
@@ -233,16 +227,19 @@ class PlanCommandTest {
 
   @Test
   void packing_in_random_order_mixes_the_labels_of_any_order() {
-    JsonNode json = json(run("plan", "--json"));
+    JsonNode json = run("plan", "--json").isDone().json();
     assertThat(json.get("floor").get("mateRatio").asDouble()).isGreaterThan(10);
     assertThat(json.get("floor").get("labelVariance").asDouble()).isBetween(0.5, 1.7);
   }
 
   @Test
   void the_epoch_is_compared_with_the_one_after_it() {
-    JsonNode first = policy(json(run("plan", "--policy", "redirect", "--json")), "redirect");
+    JsonNode first =
+        policy(run("plan", "--policy", "redirect", "--json").isDone().json(), "redirect");
     JsonNode second =
-        policy(json(run("plan", "--policy", "redirect", "--epoch", 1, "--json")), "redirect");
+        policy(
+            run("plan", "--policy", "redirect", "--epoch", 1, "--json").isDone().json(),
+            "redirect");
     assertThat(first.get("rankCorrelation")).isNotEqualTo(second.get("rankCorrelation"));
     assertThat(first.get("rankCorrelation").asDouble()).isBetween(-0.5, 0.5);
   }
@@ -250,7 +247,7 @@ class PlanCommandTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1})
   void memory_counts_what_policies_keep(int epoch) {
-    JsonNode json = json(run("plan", "--epoch", epoch, "--json"));
+    JsonNode json = run("plan", "--epoch", epoch, "--json").isDone().json();
     for (String caching : List.of("clairvoyant", "locality")) {
       assertThat(policy(json, caching).get("peakResidentBytes").asLong())
           .as(caching)
@@ -266,7 +263,7 @@ class PlanCommandTest {
     }
     Path target = folder.resolve("unlabelled.gw");
     Cli.run("pack", source, target).isDone();
-    JsonNode json = json(Cli.run(with(new Object[] {"plan", target}, LITTLE)));
+    JsonNode json = Cli.run(with(new Object[] {"plan", target}, LITTLE)).isDone().json();
     assertThat(json.get("policies")).hasSameSizeAs(POLICIES);
     json.get("policies")
         .forEach(policy -> assertThat(policy.propertyNames()).noneMatch(n -> n.contains("label")));
@@ -289,7 +286,7 @@ class PlanCommandTest {
     assertThat(rows).hasSize(2);
     assertThat(rows.get(0)).startsWith("chunk-shuffle         the memory is too small");
     assertThat(rows.get(1)).startsWith("redirect              the memory is too small");
-    JsonNode json = json(run("plan", with(little, "--json")));
+    JsonNode json = run("plan", with(little, "--json")).isDone().json();
     assertThat(json.get("policies").get(2).propertyNames())
         .containsExactly("policy", "planVersion", "refusal");
     assertThat(run("plan", with(little, "--policy", "redirect")).complaint(2)).contains("32768");
@@ -298,14 +295,14 @@ class PlanCommandTest {
   @Test
   void the_order_does_not_depend_on_how_ranks_are_grouped() {
     Object[] options = {"--extent", "8KiB", "--ranks", 4, "--json"};
-    JsonNode together = json(run("plan", with(options, "--memory", "512KiB")));
-    JsonNode apart = json(run("plan", with(options, "--memory", "256KiB", "--nodes", 2)));
+    JsonNode together = run("plan", with(options, "--memory", "512KiB")).isDone().json();
+    JsonNode apart = run("plan", with(options, "--memory", "256KiB", "--nodes", 2)).isDone().json();
     assertThat(digests(apart)).isEqualTo(digests(together)).hasSameSizeAs(POLICIES);
   }
 
   @Test
   void there_is_a_rank_on_each_node_unless_more_are_asked_for() {
-    JsonNode json = json(run("plan", "--nodes", 3, "--json"));
+    JsonNode json = run("plan", "--nodes", 3, "--json").isDone().json();
     assertThat(json.get("ranks").asInt()).isEqualTo(3);
     assertThat(run("plan", "--nodes", 3, "--ranks", 2).complaint(2)).contains("2 ranks on 3 nodes");
   }
@@ -336,7 +333,7 @@ class PlanCommandTest {
   void settings_are_recommended_for_what_a_probe_has_found() throws IOException {
     Path probe = ProbedStorage.DISK.write(folder.resolve("disk.json"));
     Object[] options = {"--recommend", "--step-time", "1s", "--probe", probe};
-    JsonNode json = json(run("plan", with(options, "--json", "--memory", "4MiB")));
+    JsonNode json = run("plan", with(options, "--json", "--memory", "4MiB")).isDone().json();
     assertThat(json.propertyNames())
         .containsExactly(
             "stepSeconds",
@@ -380,9 +377,9 @@ class PlanCommandTest {
   void what_ranks_exchange_is_planned_and_what_moves_between_nodes_told() throws IOException {
     Object[] all = {"--policy", "redirect", "--extent", "8KiB", "--ranks", 4, "--json"};
     Object[] nodes = with(all, "--memory", "256KiB", "--nodes", 2);
-    JsonNode own = json(run("plan", nodes));
-    JsonNode any = json(run("plan", with(nodes, "--exchange", 1)));
-    JsonNode alone = json(run("plan", with(all, "--memory", "512KiB", "--exchange", 1)));
+    JsonNode own = run("plan", nodes).isDone().json();
+    JsonNode any = run("plan", with(nodes, "--exchange", 1)).isDone().json();
+    JsonNode alone = run("plan", with(all, "--memory", "512KiB", "--exchange", 1)).isDone().json();
     assertThat(own.get("exchange").asDouble()).isZero();
     assertThat(any.get("exchange").asDouble()).isEqualTo(1);
     assertThat(moved(own)).isZero();
@@ -404,12 +401,12 @@ class PlanCommandTest {
     Object[] any = with(nodes, "--exchange", 1);
     Set<String> digests = new HashSet<>();
     for (String homes : List.of("afresh", "hashed", "Placed")) {
-      JsonNode json = json(run("plan", with(any, "--homes", homes)));
+      JsonNode json = run("plan", with(any, "--homes", homes)).isDone().json();
       assertThat(json.get("homes").asString()).isEqualTo(homes.toLowerCase(Locale.ROOT));
       digests.add(json.get("policies").get(0).get("orderDigest").asString());
     }
     assertThat(digests).hasSize(3);
-    assertThat(json(run("plan", any)).get("homes").asString()).isEqualTo("afresh");
+    assertThat(run("plan", any).isDone().json().get("homes").asString()).isEqualTo("afresh");
     assertThat(run("plan", with(nodes, "--homes", "hashed")).complaint(2))
         .contains("hashed homes need an exchange of 1, not 0.0");
     assertThat(run("plan", "--homes", "nowhere").complaint(2)).contains("none of afresh, hashed");

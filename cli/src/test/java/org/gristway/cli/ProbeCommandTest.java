@@ -10,7 +10,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 @Tag("java")
 class ProbeCommandTest {
@@ -22,7 +21,7 @@ class ProbeCommandTest {
     Path killed = Files.createDirectory(folder.resolve(".gristway-probe-999999999"));
     Files.writeString(killed.resolve("file"), "left by a probe that was killed");
     Cli.Result result = Cli.run("probe", folder, "--json").isDone();
-    JsonNode json = JsonMapper.shared().readTree(result.out());
+    JsonNode json = result.json();
     assertThat(json.propertyNames())
         .containsExactly(
             "folder",

@@ -78,6 +78,11 @@ record ReadDataset(Path path) {
     return call.toArray();
   }
 
+  /** Reads it as {@link #call} does. */
+  Cli.Result read(Object... options) {
+    return Cli.run(call("read", options));
+  }
+
   /** Its keys, as listings escape them. */
   List<String> keys() {
     return Cli.run("ls", path).isDone().outText().lines().toList();

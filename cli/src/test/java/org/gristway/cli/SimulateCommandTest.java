@@ -15,7 +15,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 @Tag("java")
 class SimulateCommandTest {
@@ -23,9 +22,7 @@ class SimulateCommandTest {
   @TempDir static Path folder;
 
   private static JsonNode json(Object... options) {
-    Cli.Result result = Cli.run(options).isDone();
-    assertThat(result.outText()).hasLineCount(1);
-    return JsonMapper.shared().readTree(result.out());
+    return Cli.run(options).isDone().json();
   }
 
   @Test

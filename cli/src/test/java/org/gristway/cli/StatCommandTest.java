@@ -10,7 +10,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 @Tag("java")
 class StatCommandTest {
@@ -52,7 +51,7 @@ class StatCommandTest {
     for (int i = 0; i < 100; i++) {
       Cli.Result result = Cli.run("stat", "--json", pid);
       if (result.exit() == 0) {
-        JsonNode readers = JsonMapper.shared().readTree(result.out()).get("readers");
+        JsonNode readers = result.json().get("readers");
         assertThat(readers).hasSize(1);
         assertThat(readers.get(0).get("process").asLong()).isEqualTo(pid);
         long samples = readers.get(0).get("counters").get("samples").asLong();

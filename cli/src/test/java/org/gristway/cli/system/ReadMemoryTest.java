@@ -18,7 +18,6 @@ import org.gristway.testing.Thorough;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Invariant 5 as the system sees it: a reader takes its budget, the handover and what a JVM takes,
@@ -76,7 +75,7 @@ class ReadMemoryTest {
                   "--batch-size=64",
                   "--epochs=" + epochs);
       System.out.printf("%d epochs within %d MiB: %s%n", epochs, limitBytes >> 20, limit.report());
-      return JsonMapper.shared().readTree(result.isDone().outText());
+      return result.isDone().json();
     }
   }
 }

@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.gristway.cli.Cli;
 import org.gristway.counters.Counters;
-import tools.jackson.databind.json.JsonMapper;
 
 /** A {@code gristway read} in a process of its own, seen from outside while it runs. */
 record Reading(Process process) {
@@ -20,11 +19,7 @@ record Reading(Process process) {
 
   /** The order of each epoch, in a few letters. */
   static List<String> digests(Cli.Result result) {
-    List<String> digests = new ArrayList<>();
-    JsonMapper.shared()
-        .readTree(result.isDone().outText())
-        .get("epochs")
-        .forEach(epoch -> digests.add(epoch.get("orderDigest").asString()));
+    List<String> digests = Cli.digests(result.isDone().json());
     assertThat(digests).doesNotContainNull().isNotEmpty();
     return digests;
   }

@@ -1,0 +1,174 @@
+package org.gristway.peer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import org.gristway.Failure;
+import org.gristway.testing.Seeds;
+import org.junit.jupiter.api.Test;
+
+/** Who is refused: without the secret, with another plan, or with messages that nobody can mean. */
+class MeshStrangersTest extends MeshTesting {
+
+  @Test
+  void a_node_with_another_secret_is_refused_by_both() throws Exception {
+    Mesh first = mesh(2, 2, 0, SECRET, "plan=1\n");
+    Mesh second = mesh(2, 2, 1, JobSecret.of("another secret altogether"), "plan=1\n");
+    assertThatThrownBy(() -> second.join(addresses(), 5))
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining("node 0")
+        .hasMessageContaining("another secret");
+    assertThatThrownBy(() -> first.join(addresses(), 1))
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining("node 1")
+        .hasMessageContaining("has not come within 1 s");
+  }
+
+  @Test
+  void a_stranger_where_nodes_meet_is_told_and_they_meet_without_it() throws Exception {
+    MeetingPoint point = new MeetingPoint.Folder(folder.resolve("meet"));
+    Mesh first = mesh(2, 2, 0, SECRET, "plan=1\n");
+    Mesh stranger = mesh(2, 2, 1, JobSecret.of("another secret altogether"), "plan=1\n");
+    CompletableFuture<Void> met = CompletableFuture.runAsync(() -> meet(first, point), THREADS);
+    assertThatThrownBy(() -> stranger.meet(point, "job", 4))
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining("node 0 of this job did not come within 4 s");
+    assertThat(refusals)
+        .singleElement()
+        .asString()
+        .contains("to where nodes meet is refused: it does not know the job's secret");
+    meet(mesh(2, 2, 1, SECRET, "plan=1\n"), point);
+    met.get();
+  }
+
+  private static void meet(Mesh mesh, MeetingPoint point) {
+    try {
+      mesh.meet(point, "job", 30);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void nodes_that_are_about_to_do_different_things_refuse_to_start_naming_what_differs() {
+    mesh(2, 2, 0, SECRET, "dataset=a/1\nseed=1\n");
+    mesh(2, 2, 1, SECRET, "dataset=a/1\nseed=2\n");
+    assertThatThrownBy(this::joinAll)
+        .hasCauseInstanceOf(Failure.class)
+        .hasMessageContaining("seed=1")
+        .hasMessageContaining("seed=2");
+  }
+
+  @Test
+  void a_greeting_that_was_overheard_is_of_no_use() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    // What a node says, up to the proof that it gives for the number it was given.
+    byte[] number = new byte[32];
+    byte[] hello = ByteBuffer.allocate(44).put("GWPEER01".getBytes()).putInt(1).put(number).array();
+    byte[] proof;
+    try (Socket socket = new Socket()) {
+      socket.connect(mesh.address());
+      socket.getOutputStream().write(hello);
+      byte[] others = new DataInputStream(socket.getInputStream()).readNBytes(32);
+      byte[] nodes = ByteBuffer.allocate(8).putInt(1).putInt(0).array();
+      proof = SECRET.proof("connect", number, others, nodes);
+    }
+    try (Socket socket = new Socket()) {
+      socket.connect(mesh.address());
+      socket.getOutputStream().write(hello);
+      socket.getInputStream().readNBytes(32);
+      socket.getOutputStream().write(proof);
+      assertThat(socket.getInputStream().read()).as("refused").isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void strangers_neither_hinder_a_job_nor_get_anything() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    List<Socket> silent = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      Socket socket = new Socket();
+      socket.connect(mesh.address());
+      silent.add(socket); // and says nothing
+    }
+    Random random = new Random(Seeds.of("strangers"));
+    for (int i = 0; i < 20; i++) {
+      byte[] noise = new byte[1 + random.nextInt(200)];
+      random.nextBytes(noise);
+      try (Socket socket = new Socket()) {
+        socket.connect(mesh.address());
+        socket.getOutputStream().write(noise);
+        socket.shutdownOutput();
+        assertThat(socket.getInputStream().readAllBytes()).isEmpty();
+      } catch (IOException refused) {
+        // As well.
+      }
+    }
+    mesh(2, 2, 1, SECRET, "plan=1\n");
+    joinAll();
+    push(meshes.get(0).office().rank(0), 1, 0, 5);
+    assertHas(meshes.get(1).office().rank(1).await(0, 0, 0), 5);
+    for (Socket socket : silent) {
+      socket.close();
+    }
+  }
+
+  private static byte[] message(int... kindAndInts) {
+    ByteBuffer buffer = ByteBuffer.allocate(200).order(ByteOrder.LITTLE_ENDIAN);
+    buffer.put((byte) kindAndInts[0]);
+    for (int i = 1; i < kindAndInts.length; i++) {
+      buffer.putInt(kindAndInts[i]);
+    }
+    byte[] bytes = new byte[buffer.position()];
+    buffer.flip().get(bytes);
+    return bytes;
+  }
+
+  @Test
+  void messages_that_cannot_be_meant_end_the_job_and_name_the_node() throws Exception {
+    List<byte[]> odd =
+        List.of(
+            message(99),
+            message(2, 0, 0, 0, 0, 0), // moves a rank that is not its own
+            message(2, -1, 0, 0, 0, 0),
+            message(3, 1, 1, 0, 0, 0, 0, 1), // pushes to a rank that is not here
+            message(3, 1, 0, 0, 0, 0, 0, -1), // no number of samples
+            message(3, 1, 0, 0, 0, 0, 0, 1, BATCH, 3, 0, -1, -1), // for a place that is not there
+            message(3, 1, 0, 0, 0, 0, 0, 2, 5, 3, 0, -1, -1, 5, 3, 0, -1, -1), // twice for one
+            message(3, 1, 0, 0, 0, 2 * WINDOW + 1, 0, 1), // further ahead than there is room
+            message(3, 1, 0, 0, 0, -1, -1, 1), // for no step
+            message(2, 1, -1, -1, 0, 0), // is in no epoch
+            message(3, 1, 0, 0, 0, 0, 0, 1, 0, 3, 0, 1 << 30, 1), // a sample of another length
+            message(3, 1, 0, 0, 0, 0, 0, 1, 0, 1 << 20, 0, 10, 0), // a sample that is not there
+            message(5, 1 << 30), // a reason without end
+            message(6, 1, 0, 1, 3, 0, 0), // wants what a rank keeps that is not here
+            message(6, 1, 0, 0, 1 << 20, 0, 0), // a sample that is not there
+            message(6, 1, 0, 0, 3, 0, 2), // a tier that is not there
+            message(7, 1, 0, 10, 0)); // answers what it was not asked
+    for (byte[] each : odd) {
+      losses.clear();
+      Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+      try (Socket socket = impostor(mesh)) {
+        OutputStream out = new DataOutputStream(socket.getOutputStream());
+        out.write(each);
+        out.flush();
+        assertThatThrownBy(() -> mesh.office().rank(0).await(1, 0, 0))
+            .isInstanceOf(Failure.class)
+            .hasMessageContaining("node 1")
+            .hasMessageContaining("is lost");
+      }
+      assertThat(losses).hasSize(1);
+    }
+  }
+}
