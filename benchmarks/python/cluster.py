@@ -374,6 +374,7 @@ class Benchmark:
         self.write({**alone, "at_once": at_once, "bound": self.link_bound()})
         for number in range(self.options.rounds):
             self.round = number
+            self.bounds.clear()
             if set("ab") & set(self.options.arms):
                 self.apart_and_together()
             for arm, work in (

@@ -12,6 +12,7 @@ from gristway.batch import Sample
 from gristway.errors import (
     DamagedDataError,
     Error,
+    HungNodeError,
     LostNodeError,
     MachineError,
     WrongCallError,
@@ -23,6 +24,7 @@ __version__ = _java.version()
 __all__ = [
     "DamagedDataError",
     "Error",
+    "HungNodeError",
     "Loader",
     "LostNodeError",
     "MachineError",

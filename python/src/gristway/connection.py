@@ -15,12 +15,13 @@ import select
 import socket
 import struct
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gristway.errors import LostNodeError, MachineError, WrongCallError, failure
+from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCallError, failure
 
 PROTOCOL = 1
 
@@ -78,10 +79,6 @@ class Piece:
     first: int
     count: int
     release: Callable[[], None]
-
-
-class HungNodeError(LostNodeError):
-    """The node is there and does nothing."""
 
 
 class Connection:
@@ -351,16 +348,21 @@ class Connection:
 
     def _answers(self) -> bool:
         """Whether the node says anything to somebody who has not been waiting."""
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-                asking.settimeout(_ANSWER_SECONDS)
-                asking.connect(self._path)
-                asking.sendall(_HEAD.pack(1, _STATS))
-                return bool(asking.recv(1))
-        except TimeoutError:
-            return False
-        except OSError:
-            return True  # it is ending, which the connection tells
+        for _ in range(_ANSWER_SECONDS * 10):
+            try:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+                    asking.settimeout(_ANSWER_SECONDS)
+                    asking.connect(self._path)
+                    asking.sendall(_HEAD.pack(1, _STATS))
+                    asking.recv(1)
+                    return True
+            except BlockingIOError:
+                time.sleep(0.1)  # so many are waiting to be let in that there is no room for one
+            except TimeoutError:
+                return False
+            except OSError:
+                return True  # it is ending, which the connection tells
+        return False
 
 
 def _check_own(connected: socket.socket, path: str) -> None:

@@ -33,6 +33,10 @@ class LostNodeError(Error):
     kind = "lost-node"
 
 
+class HungNodeError(LostNodeError):
+    """The process that reads is there and does nothing."""
+
+
 _BY_NUMBER = {1: DamagedDataError, 2: WrongCallError, 3: MachineError}
 
 

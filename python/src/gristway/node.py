@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from gristway import java
-from gristway.connection import Connection, Hello, HungNodeError, Welcome
-from gristway.errors import LostNodeError, MachineError, WrongCallError
+from gristway.connection import Connection, Hello, Welcome
+from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCallError
 
 _log = logging.getLogger("gristway")
 _Result = TypeVar("_Result")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import weakref
@@ -15,13 +14,9 @@ from gristway.meeting import NO_MEETING, Meeting, find_meeting
 from gristway.node import Client, address
 from gristway.world import World
 
-_log = logging.getLogger("gristway")
-
 _SIZE = re.compile(r"(\d{1,18})\s*(b|kib|mib|gib)?", re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%")
 _MOST_LOST = 3
-# These count on other nodes for what those keep.
-_FETCHING = ("clairvoyant", "clairvoyant-next-use", "locality")
 _MOST_BATCH = 1 << 24
 _SHIFTS = {"b": 0, "kib": 10, "mib": 20, "gib": 30}
 
@@ -140,12 +135,6 @@ class Source:
             raise WrongCallError(
                 "ranks that push samples to each other must know who is where: set LOCAL_WORLD_SIZE to"
                 " the number of ranks on each machine, as torchrun does"
-            )
-        if reading.policy in _FETCHING and world.nodes > 1 and not meeting.point:
-            _log.warning(
-                "nodes cannot fetch from each other what '%s' has them keep, and read it from the"
-                " storage: set GRISTWAY_JOB_SECRET on all machines",
-                reading.policy,
             )
         where = replace(address(hello, world.job, node), is_joined=bool(meeting.point) or mixes)
         self._client = Client(where, hello)

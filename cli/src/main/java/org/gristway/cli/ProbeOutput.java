@@ -83,7 +83,7 @@ final class ProbeOutput {
     console.print(String.format(Locale.ROOT, "storage.latency: %.0fus", 1e6 * storage.latency()));
     console.print(line("storage.rate", storage.rate() / 1e6, "MB"));
     console.print(line("storage.requests", storage.requests(), ""));
-    console.print("storage.by-size: " + storage.bySize().rounded(1));
+    console.print("storage.by-size: " + storage.bySize().rounded(1).textBySize());
     console.print("storage.by-depth: " + storage.byDepth().rounded(100));
     console.print("storage.per-processor: " + storage.perProcessor().rounded(1));
     console.print("storage.stream: " + storage.stream().rounded(1));

@@ -74,7 +74,9 @@ final class SimulateCommand implements CliCommand {
 
   @Option(
       names = "--print",
-      description = "Print the scenario itself, as other options make it, to be changed.")
+      description =
+          "Print the scenario itself, as other options make it, to be changed; of DATASET, the"
+              + " number and mean size of its samples.")
   private boolean print;
 
   @Option(names = "--json", description = "Print the result as one JSON object.")

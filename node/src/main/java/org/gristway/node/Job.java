@@ -45,7 +45,7 @@ final class Job implements AutoCloseable {
    * Begins to look for the other nodes, if there are any to meet.
    *
    * @param here what ranks of this node keep, for the others
-   * @param notices told a line for each stranger
+   * @param notices told a line for each stranger, and if nodes miss each other
    */
   Job(Settings settings, Snapshot snapshot, PeerCaches here, Consumer<String> notices) {
     MeetingPoint point = settings.meetingPoint();
@@ -57,6 +57,13 @@ final class Job implements AutoCloseable {
             "ranks of %d nodes are to mix what they read, and these do not know each other: give all"
                 + " of them the same secret in %s",
             world.nodes(), SECRET);
+      }
+      if (world.nodes() > 1 && settings.fetches()) {
+        notices.accept(
+            String.format(
+                "nodes cannot fetch from each other what '%s' has them keep, and read it from the"
+                    + " storage: set %s on all machines",
+                settings.policy(), SECRET));
       }
       this.mesh = null;
       this.joining = null;

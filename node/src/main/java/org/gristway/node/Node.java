@@ -43,6 +43,7 @@ public final class Node implements AutoCloseable {
   private final String version;
   private final boolean isNamed;
   private final String user;
+  // With a lock of its own: whoever connects is let in also while a dataset is being opened.
   private final Set<Connection> clients = new HashSet<>();
   private final Set<Connection> users = new HashSet<>(); // of the feeds
   private final Queue<String> notices = new ConcurrentLinkedQueue<>();
@@ -107,7 +108,7 @@ public final class Node implements AutoCloseable {
     long patience = isAwaited ? FIRST_CLIENT_SECONDS : OTHER_CLIENT_SECONDS;
     Thread.ofPlatform().name("gristway-accept").daemon().start(this::accept);
     if (!isNamed && !ended.await(patience, TimeUnit.SECONDS)) {
-      synchronized (this) {
+      synchronized (clients) {
         if (!hadClient) {
           return;
         }
@@ -148,9 +149,11 @@ public final class Node implements AutoCloseable {
     return channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user().getName().equals(user);
   }
 
-  private synchronized boolean enter(Connection client) {
-    hadClient = true;
-    return ended.getCount() > 0 && clients.add(client);
+  private boolean enter(Connection client) {
+    synchronized (clients) {
+      hadClient = true;
+      return ended.getCount() > 0 && clients.add(client);
+    }
   }
 
   private void serve(Connection client, SocketChannel channel) {
@@ -168,8 +171,10 @@ public final class Node implements AutoCloseable {
 
   private void leave(Connection client) {
     Feeds unused = null;
-    synchronized (this) {
+    synchronized (clients) {
       clients.remove(client);
+    }
+    synchronized (this) {
       if (users.remove(client) && users.isEmpty()) {
         unused = feeds;
         feeds = null;
@@ -190,9 +195,11 @@ public final class Node implements AutoCloseable {
     }
   }
 
-  private synchronized void endIfUnused() {
-    if (clients.isEmpty() && !isNamed) {
-      ended.countDown();
+  private void endIfUnused() {
+    synchronized (clients) {
+      if (clients.isEmpty() && !isNamed) {
+        ended.countDown();
+      }
     }
   }
 

@@ -112,6 +112,15 @@ final class Settings {
     return small("ranks");
   }
 
+  String policy() {
+    return text("policy");
+  }
+
+  /** True if a rank counts on what those of other nodes keep. */
+  boolean fetches() {
+    return mode() == Mode.STREAM && Policies.named(policy()).caches();
+  }
+
   @Nullable ReadState state() {
     return state.isEmpty() ? null : ReadState.parse(state);
   }
@@ -144,7 +153,7 @@ final class Settings {
           "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
     }
     return new LoaderOptions(
-        text("policy"),
+        policy(),
         memory(snapshot) / here,
         batchSize(),
         number("seed"),
@@ -238,7 +247,7 @@ final class Settings {
             lines.append(name).append('=').append(value).append('\n');
           }
         });
-    lines.append("plan-version=").append(Policies.named(text("policy")).planVersion()).append('\n');
+    lines.append("plan-version=").append(Policies.named(policy()).planVersion()).append('\n');
     lines.append("state=").append(digest(state.getBytes(StandardCharsets.UTF_8))).append('\n');
     lines.append("indices=").append(digest(set)).append('\n');
     return lines.toString();

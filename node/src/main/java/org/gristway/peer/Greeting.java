@@ -77,7 +77,7 @@ final class Greeting {
     byte[] said = numbers(own, peer);
     out.write(secret.proof("connect", number, others, said));
     out.flush();
-    byte[] proof = in.readNBytes(NUMBER);
+    byte[] proof = in.readNBytes(JobSecret.PROOF_BYTES);
     if (proof.length == 0
         || !JobSecret.isSame(proof, secret.proof("listen", number, others, said))) {
       throw Failure.wrongCall(
@@ -108,7 +108,8 @@ final class Greeting {
     byte[] said = numbers(peer, own);
     out.write(number);
     out.flush();
-    if (!JobSecret.isSame(exactly(in, NUMBER), secret.proof("connect", others, number, said))) {
+    if (!JobSecret.isSame(
+        exactly(in, JobSecret.PROOF_BYTES), secret.proof("connect", others, number, said))) {
       throw new Stranger("it does not know the job's secret");
     }
     out.write(secret.proof("listen", others, number, said));

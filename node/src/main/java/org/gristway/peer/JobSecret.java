@@ -18,6 +18,9 @@ public final class JobSecret {
   /** Enough for a secret that was made, and too much for one that was thought up. */
   private static final int FEWEST_CHARACTERS = 16;
 
+  /** The length of a proof. */
+  static final int PROOF_BYTES = 32;
+
   private static final int KEY_BYTES = 16;
   private static final String ALGORITHM = "HmacSHA256";
 

@@ -13,7 +13,6 @@ import org.jgroups.protocols.TCP;
  */
 final class SealedTransport extends TCP {
 
-  private static final int SEAL_BYTES = 32;
   private static final String ROLE = "meeting";
 
   private final JobSecret secret;
@@ -35,19 +34,19 @@ final class SealedTransport extends TCP {
   @Override
   public void send(Address to, byte[] data, int offset, int length) throws Exception {
     byte[] said = Arrays.copyOfRange(data, offset, offset + length);
-    byte[] sealed = Arrays.copyOf(said, length + SEAL_BYTES);
-    System.arraycopy(secret.proof(ROLE, said), 0, sealed, length, SEAL_BYTES);
+    byte[] sealed = Arrays.copyOf(said, length + JobSecret.PROOF_BYTES);
+    System.arraycopy(secret.proof(ROLE, said), 0, sealed, length, JobSecret.PROOF_BYTES);
     super.send(to, sealed, 0, sealed.length);
   }
 
   @Override
   public void receive(Address from, DataInput in, int length) throws Exception {
-    if (length < SEAL_BYTES || length > mostBytes) {
+    if (length < JobSecret.PROOF_BYTES || length > mostBytes) {
       throw refusal(from, "it says something of " + length + " bytes");
     }
     byte[] sealed = new byte[length];
     in.readFully(sealed);
-    byte[] said = Arrays.copyOf(sealed, length - SEAL_BYTES);
+    byte[] said = Arrays.copyOf(sealed, length - JobSecret.PROOF_BYTES);
     byte[] seal = Arrays.copyOfRange(sealed, said.length, length);
     if (!JobSecret.isSame(seal, secret.proof(ROLE, said))) {
       throw refusal(from, "it does not know the job's secret");

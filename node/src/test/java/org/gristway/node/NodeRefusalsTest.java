@@ -2,6 +2,8 @@ package org.gristway.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -9,6 +11,7 @@ import org.gristway.Failure;
 import org.gristway.testing.Seeds;
 import org.gristway.testing.Thorough;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a node refuses, and that nobody else suffers from it. */
 class NodeRefusalsTest extends NodeTesting {
@@ -162,6 +165,26 @@ class NodeRefusalsTest extends NodeTesting {
         }
       }
       assertThat(healthy.samples(healthy.take(0, 3))).isEqualTo(order.get(3));
+    }
+  }
+
+  @Test
+  void whoever_connects_is_answered_while_a_dataset_is_being_opened(@TempDir Path slow)
+      throws Exception {
+    Path snapshot = Files.createDirectory(slow.resolve("slow.gw")).resolve("snapshot-000001.gws");
+    assertThat(new ProcessBuilder("mkfifo", snapshot.toString()).start().waitFor()).isZero();
+    start(false);
+    try (TestClient opening = client();
+        TestClient asking = client()) {
+      opening.send(TestClient.hello(packed.text("path=" + snapshot.getParent()), 0, 1));
+      TimeUnit.MILLISECONDS.sleep(200);
+      try (TestClient later = client()) {
+        assertFailed(asking.call(Message.of(Message.STATS)), Failure.Kind.DAMAGED, "before it has");
+        assertFailed(later.call(Message.of(Message.STATS)), Failure.Kind.DAMAGED, "before it has");
+      } finally {
+        Files.newOutputStream(snapshot).close(); // for which opening has waited
+      }
+      assertFailed(opening.receive(), Failure.Kind.DAMAGED, "too few for a snapshot");
     }
   }
 }

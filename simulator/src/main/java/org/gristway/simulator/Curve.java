@@ -3,6 +3,7 @@ package org.gristway.simulator;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.function.DoubleFunction;
 import java.util.stream.Collectors;
 import org.gristway.Failure;
 
@@ -55,15 +56,24 @@ public record Curve(NavigableMap<Double, Double> points) {
     return new Curve(whole);
   }
 
-  /** As {@link Values} reads it. */
+  /** As {@link Values} reads it, by how many there are of something. */
   @Override
   public String toString() {
+    return text(Values::plain);
+  }
+
+  /** As {@link Values} reads it, by a number of bytes. */
+  public String textBySize() {
+    return text(Values::number);
+  }
+
+  private String text(DoubleFunction<String> x) {
     double first = points.firstEntry().getValue();
     if (equals(constant(first))) {
       return Values.number(first);
     }
     return points.entrySet().stream()
-        .map(point -> Values.number(point.getKey()) + "=" + Values.number(point.getValue()))
+        .map(point -> x.apply(point.getKey()) + "=" + Values.number(point.getValue()))
         .collect(Collectors.joining(" "));
   }
 }

@@ -193,7 +193,7 @@ public record Scenario(
         itsPolicies);
   }
 
-  /** The scenario as {@link #parse} reads it, with every key. */
+  /** The scenario as {@link #parse} reads it, with every key that is not as it would be without. */
   public String text() {
     return ScenarioText.of(this);
   }

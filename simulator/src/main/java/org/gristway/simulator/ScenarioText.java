@@ -34,8 +34,13 @@ final class ScenarioText {
     line(key, Integer.toString(value));
   }
 
-  private void number(String key, double value) {
+  /** Bytes, or bytes a second. */
+  private void bytes(String key, double value) {
     line(key, Values.number(value));
+  }
+
+  private void number(String key, double value) {
+    line(key, Values.plain(value));
   }
 
   private void curve(String key, Curve value) {
@@ -66,11 +71,11 @@ final class ScenarioText {
   private void cost(CostModel cost) {
     Storage storage = cost.storage();
     number("storage.latency", storage.latency());
-    number("storage.rate", storage.rate());
+    bytes("storage.rate", storage.rate());
     number("storage.requests", storage.requests());
-    curve("storage.by-size", storage.bySize());
+    line("storage.by-size", storage.bySize().textBySize());
     curve("storage.by-depth", storage.byDepth());
-    curve("storage.per-processor", storage.perProcessor());
+    line("storage.per-processor", storage.perProcessor().textBySize());
     curve("storage.stream", storage.stream());
     curve("storage.total", storage.total());
     number("storage.total-requests", storage.totalRequests());
@@ -78,15 +83,15 @@ final class ScenarioText {
     whole("storage.page", storage.page());
     Network network = cost.network();
     number("network.latency", network.latency());
-    number("network.rate", network.rate());
-    number("network.bisection", network.bisection());
-    number("memory-rate", cost.memoryRate());
+    bytes("network.rate", network.rate());
+    bytes("network.bisection", network.bisection());
+    bytes("memory-rate", cost.memoryRate());
     number("sample-seconds", cost.sampleSeconds());
-    number("disk-rate", cost.diskRate());
+    bytes("disk-rate", cost.diskRate());
     number("processors", cost.processors());
     Work work = cost.work();
-    number("work.preparation-rate", work.preparationRate());
-    number("work.compute-rate", work.computeRate());
+    bytes("work.preparation-rate", work.preparationRate());
+    bytes("work.compute-rate", work.computeRate());
     number("work.compute-seconds", work.computeSeconds());
     line("work.barrier", Boolean.toString(work.barrier()));
   }

@@ -109,17 +109,25 @@ public final class Values {
     return isExact ? number(value) : Long.toString(value);
   }
 
-  /** As {@link #number(String, String)} reads it, in the largest unit that leaves it whole. */
+  /**
+   * As {@link #number(String, String)} reads it, of bytes, in the largest unit that leaves it
+   * whole.
+   */
   static String number(double value) {
-    if (Double.isInfinite(value)) {
-      return "unlimited";
-    }
-    for (Unit unit : BYTES) {
+    for (Unit unit : Double.isInfinite(value) ? List.<Unit>of() : BYTES) {
       double inUnit = value / unit.size();
       boolean isWhole = inUnit >= 1 && inUnit == Math.rint(inUnit);
       if (isWhole && inUnit * unit.size() == value) {
         return String.format(Locale.ROOT, "%.0f%s", inUnit, unit.name());
       }
+    }
+    return plain(value);
+  }
+
+  /** As {@link #number(String, String)} reads it, of what is not counted in bytes. */
+  static String plain(double value) {
+    if (Double.isInfinite(value)) {
+      return "unlimited";
     }
     return value == Math.rint(value) && Math.abs(value) < 1e15
         ? String.format(Locale.ROOT, "%.0f", value)

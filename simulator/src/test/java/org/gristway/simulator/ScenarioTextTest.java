@@ -40,6 +40,30 @@ class ScenarioTextTest {
   }
 
   @Test
+  void only_bytes_are_written_in_units_of_bytes() {
+    String text =
+        Scenario.parse(
+                Scenarios.text("imagenet-1k")
+                    + """
+                    storage.requests: 2000
+                    storage.by-size: 4KiB=12MB 1MiB=500MB
+                    storage.by-depth: 1=0.5 1000=1
+                    processors: 1024
+                    """,
+                "test")
+            .text();
+    assertThat(text.lines())
+        .contains(
+            "storage.total-requests: 400000",
+            "storage.requests: 2000",
+            "storage.by-size: 4KiB=12MB 1MiB=500MB",
+            "storage.by-depth: 1=0.5 1000=1",
+            "processors: 1024",
+            "memory: 20GB",
+            "network.rate: 24GB");
+  }
+
+  @Test
   void any_scenario_is_written_as_it_is_read() {
     for (int i = 0; i < 1000; i++) {
       assertReadAgain(random(new Random(SEED + i)));

@@ -12,11 +12,13 @@ import org.gristway.plan.PlanInputs;
  * <p>The rank that is asked for a sample first saves everybody the store: in all later epochs the
  * sample comes from there, if that is faster. Any other saves itself the way to that rank, whenever
  * it is asked again. Where others cannot be reached faster than the store, how often a rank is
- * asked is all that counts.
+ * asked is all that counts. Times are those of memory, wherever a sample comes to be kept: tiers
+ * are filled in this order, the fastest first.
  */
 final class KeepingOrder {
 
   private final int epochs;
+  private final int highest;
   private final int[] grades; // by how often a rank is asked, and whether it is the first
 
   /**
@@ -31,18 +33,20 @@ final class KeepingOrder {
     double fetched = Math.min(store, 1.0 / rates.of(Caching.MEMORY, oneNode));
     double others = byFrequency ? store : fetched;
     double[] saved = new double[2 * (epochs + 1)];
+    double first = (epochs - 1) * (store - others); // everybody's way to the store
     for (int times = 1; times <= epochs; times++) {
       saved[index(times, false)] = (times - 1) * (others - own);
-      saved[index(times, true)] = (times - 1) * (store - own) + (epochs - times) * (store - others);
+      saved[index(times, true)] = saved[index(times, false)] + first;
     }
     double[] distinct = Arrays.stream(saved).distinct().sorted().toArray();
+    this.highest = distinct.length;
     this.grades =
         Arrays.stream(saved).mapToInt(each -> 1 + Arrays.binarySearch(distinct, each)).toArray();
   }
 
   /** No grade is higher; the lowest is 1. */
   int highest() {
-    return grades.length;
+    return highest;
   }
 
   /**

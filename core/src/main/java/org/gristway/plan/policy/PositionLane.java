@@ -64,11 +64,7 @@ final class PositionLane extends BatchLane {
 
   @Override
   public boolean loadsLeft() {
-    return loaded < groups.pooled() || steps.stream().anyMatch(PositionLane::goesToFrame);
-  }
-
-  private static boolean goesToFrame(PlanStep step) {
-    return step instanceof PlanStep.Load load && load.frame() != PlanStep.IN_BATCH;
+    return loaded < groups.pooled();
   }
 
   @Override

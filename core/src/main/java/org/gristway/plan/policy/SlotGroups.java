@@ -199,13 +199,11 @@ final class SlotGroups {
   }
 
   /** Takes the sample out of a slot. */
-  long take(int slot) {
-    int part = heldPart[slot];
-    int group = part / perGroup;
+  void take(int slot) {
+    int group = heldPart[slot] / perGroup;
     int position = slot - firstSlot[group];
     heldPart[slot] = EMPTY;
     empty[emptyAt[group] + (position >>> 6)] |= 1L << position;
-    return firstSample[part] + position;
   }
 
   /** Opens the part that fills an empty slot, the asked sample's, and as many others as it can. */
