@@ -147,20 +147,10 @@ final class Engine implements AutoCloseable {
   /** What carries a lane's steps out. */
   PlanExecutor executor(int lane, StepSource steps, Post post, PeerCaches peers) {
     Snapshot snapshot = dataset.snapshot();
+    LaneCache kept = new LaneCache(lane, snapshot, cache, peers, store, tallies);
+    LaneFrames frames = new LaneFrames(lane, snapshot, budget, pool, store, loads, kept, tallies);
     return new PlanExecutor(
-        lane,
-        steps,
-        snapshot,
-        budget,
-        pool,
-        store,
-        loads,
-        secondLook,
-        tallies,
-        handover,
-        samples,
-        post,
-        new LaneCache(lane, snapshot, cache, peers, store, tallies));
+        lane, steps, snapshot, frames, secondLook, tallies, handover, samples, post, kept);
   }
 
   /** Copies a sample that is kept in a tier; false if it is not there. */

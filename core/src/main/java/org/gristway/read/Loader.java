@@ -1,30 +1,24 @@
 package org.gristway.read;
 
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.gristway.Failure;
 import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
-import org.gristway.dataset.Portion;
 import org.gristway.dataset.Workers;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
 import org.gristway.plan.ExtentCuts;
-import org.gristway.plan.Homes;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.ReadState;
 import org.gristway.plan.Run;
 import org.gristway.plan.SampleLayout;
-import org.gristway.plan.World;
 import org.gristway.plan.policy.Policies;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
@@ -51,55 +45,14 @@ public final class Loader implements AutoCloseable {
   private final LoaderOptions options;
   private final Run run;
   private final ExtentCuts cuts;
-  private volatile int stepsAtOnce;
   private final boolean hasBatches;
   private final Engine engine;
   private final @Nullable PostOffice post; // if ranks mix what they read
   private final PeerCaches peers;
   private final boolean isOwnPost;
   private final LongConsumer waiting = this::countWaiting;
-  private final Threads threads;
-  private final List<Rank> ranks = new ArrayList<>(); // of this machine
+  private final List<RankLane> lanes = new ArrayList<>(); // of the ranks of this machine
   private boolean closed;
-
-  /** Where a rank's trainer is. */
-  private final class Rank {
-    final Handover.RankAreas areas;
-    final Thread thread;
-    volatile long epoch = run.firstEpoch();
-    volatile long step = run.firstStep();
-    @Nullable Batch iterated; // the one that an iterator has returned last
-
-    Rank(int number, PlanExecutor executor, Handover.RankAreas areas) {
-      this.areas = areas;
-      this.thread = threads.unstarted("gristway-lane-" + number, () -> build(executor));
-    }
-
-    private void build(PlanExecutor executor) {
-      Throwable why = null;
-      try {
-        int area = executor.build(stepsAtOnce);
-        while (area != AreaQueue.NONE) {
-          areas.queue().publish(area);
-          area = executor.build(stepsAtOnce);
-        }
-      } catch (InterruptedException closed) {
-        // Nobody waits for what would have come.
-      } catch (Throwable thrown) {
-        why = thrown;
-      }
-      areas.queue().end(why);
-      if (why != null) {
-        stopLanes(why); // one may wait for what another would have loaded
-        if (post != null) {
-          Failure told = why instanceof Failure known ? known : Failure.environment("%s", why);
-          for (int lane = 0; lane < options.ranks(); lane++) {
-            post.ended(options.world().firstRank() + lane, told);
-          }
-        }
-      }
-    }
-  }
 
   private Loader(
       Dataset dataset,
@@ -110,21 +63,13 @@ public final class Loader implements AutoCloseable {
       Threads threads,
       Consumer<String> notices) {
     this.dataset = dataset;
-    this.threads = threads;
     this.options = options;
-    this.stepsAtOnce = beginning.stepsAtOnce();
     this.isOwnPost = given == null;
     this.peers = peers;
     Snapshot snapshot = dataset.snapshot();
-    dataset.portion().ifPresent(this::refuseUnlessOwn);
     ReadPolicy policy = Policies.named(options.policy());
-    this.post = post(policy, options, given);
-    checkCache(policy, options.cache());
-    if (policy.caches() && beginning.samples() != null) {
-      throw Failure.wrongCall(
-          "policy '%s' decides what to keep for a whole dataset, and reads no part of one",
-          policy.name());
-    }
+    Refusals.check(dataset, options, policy, beginning, given != null);
+    this.post = options.isExchanging() ? post(options, given) : null;
     PlanInputs inputs =
         PlanInputs.of(
             SampleLayout.of(snapshot), options.seed(), options.world(), options.planSettings());
@@ -152,9 +97,9 @@ public final class Loader implements AutoCloseable {
         int first = options.world().firstRank();
         post.follow(first, first + options.ranks(), waiting);
       }
-      makeLanes();
-      if (stepsAtOnce > 0) {
-        start(stepsAtOnce);
+      makeLanes(threads);
+      if (beginning.stepsAtOnce() > 0) {
+        start(beginning.stepsAtOnce());
       }
     } catch (Throwable thrown) {
       close();
@@ -162,64 +107,14 @@ public final class Loader implements AutoCloseable {
     }
   }
 
-  /** Chunks of one node are read by that node, which gives all others what they deliver of them. */
-  private void refuseUnlessOwn(Portion portion) {
-    if (options.exchange().homes() != Homes.PLACED) {
-      throw Failure.wrongCall(
-          "%s holds only the chunks of %s, and those of the others are missing: it is read by all %d"
-              + " nodes together, with an exchange of 1 and placed homes",
-          dataset.path(), portion, portion.nodes());
-    }
-    World world = options.world();
-    if (world.nodes() != portion.nodes() || world.node() != portion.node()) {
-      throw Failure.wrongCall(
-          "%s holds only the chunks of %s, and this is node %d of %d",
-          dataset.path(), portion, world.node(), world.nodes());
-    }
-  }
-
-  /** What the ranks push to each other by; null if they push nothing. */
-  private static @Nullable PostOffice post(
-      ReadPolicy policy, LoaderOptions options, @Nullable PostOffice given) {
-    int ranks = options.world().ranks();
-    if (options.exchange().share() == 0 || ranks == 1) {
-      return null;
-    }
-    if (!policy.exchanges()) {
-      throw Failure.wrongCall(
-          "policy '%s' gives each rank what that reads itself: exchange is for those that read whole"
-              + " extents",
-          policy.name());
-    }
-    if (given == null && options.ranks() < ranks) {
-      throw Failure.wrongCall(
-          "%d of %d ranks are on other nodes: to mix what they read, nodes must know each other",
-          ranks - options.ranks(), ranks);
-    }
+  /** What the ranks push to each other by. */
+  private static PostOffice post(LoaderOptions options, @Nullable PostOffice given) {
     int window = options.exchange().window();
-    PostOffice post = given == null ? PostOffice.alone(ranks, window) : given;
+    PostOffice post = given == null ? PostOffice.alone(options.world().ranks(), window) : given;
     if (post.window() != window) {
       throw new IllegalArgumentException(post.window() + " steps of room for pushing " + window);
     }
     return post;
-  }
-
-  private static void checkCache(ReadPolicy policy, Cache cache) {
-    // Those whose ranks can mix what they read are those that read whole extents.
-    if (!cache.isNone() && !policy.caches() && !policy.exchanges()) {
-      throw Failure.wrongCall(
-          "policy '%s' has no use for a cache: it reads no whole extents, or keeps all of them",
-          policy.name());
-    }
-    if (cache.memory() > 0 && policy.caches()) {
-      throw Failure.wrongCall(
-          "policy '%s' keeps samples in the memory that it reads with: give it more of that",
-          policy.name());
-    }
-    Path folder = cache.folder();
-    if (folder != null && !Files.isDirectory(folder)) {
-      throw Failure.wrongCall("there is no folder '%s' to keep what was read in", folder);
-    }
   }
 
   private static Run run(ReadPolicy policy, PlanInputs inputs, long endEpoch, Beginning beginning) {
@@ -236,12 +131,23 @@ public final class Loader implements AutoCloseable {
     engine.tallies().add(ReadCounter.WAITING_BYTES, bytes);
   }
 
-  private void makeLanes() {
+  private void makeLanes(Threads threads) {
     int first = options.world().firstRank();
     for (int lane = 0; lane < options.ranks(); lane++) {
       PlanExecutor executor =
           engine.executor(lane, run.lane(first + lane), post(first + lane), peers);
-      ranks.add(new Rank(lane, executor, engine.areas(lane)));
+      lanes.add(new RankLane(lane, run, executor, engine.areas(lane), threads, this::giveUp));
+    }
+  }
+
+  /** Ends all lanes when one cannot go on: others may wait for what it would have loaded. */
+  private void giveUp(Throwable why) {
+    endLanes(why);
+    if (post != null) {
+      Failure told = why instanceof Failure known ? known : Failure.environment("%s", why);
+      for (int lane = 0; lane < options.ranks(); lane++) {
+        post.ended(options.world().firstRank() + lane, told);
+      }
     }
   }
 
@@ -255,21 +161,17 @@ public final class Loader implements AutoCloseable {
 
   /** Begins to read, for a loader that was opened without; so many steps make a batch. */
   public void start(int steps) {
-    stepsAtOnce = steps;
-    for (Rank rank : ranks) {
+    for (RankLane lane : lanes) {
       if (hasBatches) {
-        rank.thread.start();
+        lane.start(steps);
       } else {
-        rank.areas.queue().end(null);
+        lane.end(null);
       }
     }
   }
 
-  private void stopLanes(@Nullable Throwable why) {
-    for (Rank rank : ranks) {
-      rank.areas.queue().end(why);
-      rank.thread.interrupt();
-    }
+  private void endLanes(@Nullable Throwable why) {
+    lanes.forEach(lane -> lane.end(why));
   }
 
   /** Opens the newest version of a dataset and begins to read. */
@@ -371,9 +273,7 @@ public final class Loader implements AutoCloseable {
 
   /** Lets each rank have so many batches at once, or more if it may already. */
   public void grow(int batches) {
-    for (Rank rank : ranks) {
-      rank.areas.grow(batches);
-    }
+    lanes.forEach(lane -> lane.areas().grow(batches));
   }
 
   /** True if what was read once is never read again: going on costs hardly anything then. */
@@ -409,43 +309,7 @@ public final class Loader implements AutoCloseable {
    * when the next one is asked for.
    */
   public Iterable<Batch> epoch(int rank) {
-    Rank reader = reader(rank);
-    long epoch = reader.epoch;
-    return () ->
-        new Iterator<>() {
-          @Override
-          public boolean hasNext() {
-            closeIterated(reader);
-            return reader.epoch == epoch && epoch < options.epochs() && skipEmpty(reader, epoch);
-          }
-
-          @Override
-          public Batch next() {
-            if (!hasNext()) {
-              throw new NoSuchElementException();
-            }
-            Batch batch = Loader.this.next(rank);
-            reader.iterated = batch;
-            return batch;
-          }
-        };
-  }
-
-  private static void closeIterated(Rank reader) {
-    Batch last = reader.iterated;
-    if (last != null) {
-      last.close();
-      reader.iterated = null;
-    }
-  }
-
-  /** An epoch without batches is over as soon as it is asked for. */
-  private boolean skipEmpty(Rank reader, long epoch) {
-    if (run.steps(epoch) == 0) {
-      reader.epoch = epoch + 1;
-      return false;
-    }
-    return true;
+    return lane(rank).rest(options.epochs(), () -> next(rank));
   }
 
   /**
@@ -455,11 +319,11 @@ public final class Loader implements AutoCloseable {
    * @throws Failure if the data cannot be read on; if too many batches are open (wrong call)
    */
   public Batch next(int rank) {
-    Rank reader = reader(rank);
+    RankLane lane = lane(rank);
     long start = System.nanoTime();
     int area;
     try {
-      area = reader.areas.queue().take();
+      area = lane.areas().queue().take();
     } catch (InterruptedException stop) {
       Thread.currentThread().interrupt();
       throw Failure.environment("interrupted while waiting for data");
@@ -471,30 +335,23 @@ public final class Loader implements AutoCloseable {
       throw Failure.wrongCall(
           "all %d batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
               + " before asking for the next, or copy what must be kept",
-          reader.areas.queue().size(), rank, engine.handoverBytes());
+          lane.areas().queue().size(), rank, engine.handoverBytes());
     }
-    int lane = rank - options.world().firstRank();
-    Batch batch = engine.batch(lane, area, reader.epoch, System.nanoTime() - start);
-    count(reader);
+    int number = rank - options.world().firstRank();
+    Batch batch = engine.batch(number, area, lane.epoch(), System.nanoTime() - start);
+    if (lane.advance()) {
+      countEpochs();
+    }
     return batch;
   }
 
-  private Rank reader(int rank) {
-    return ranks.get(rank - options.world().firstRank());
-  }
-
-  private void count(Rank reader) {
-    reader.step = Math.min(reader.step + stepsAtOnce, run.steps(reader.epoch));
-    if (reader.step == run.steps(reader.epoch)) {
-      reader.step = 0;
-      reader.epoch++;
-      countEpochs();
-    }
+  private RankLane lane(int rank) {
+    return lanes.get(rank - options.world().firstRank());
   }
 
   private void countEpochs() {
-    synchronized (ranks) {
-      long done = ranks.stream().mapToLong(rank -> rank.epoch).min().orElse(0) - run.firstEpoch();
+    synchronized (lanes) {
+      long done = lanes.stream().mapToLong(RankLane::epoch).min().orElse(0) - run.firstEpoch();
       Tallies tallies = engine.tallies();
       tallies.add(ReadCounter.EPOCHS, done - tallies.get(ReadCounter.EPOCHS));
     }
@@ -506,17 +363,17 @@ public final class Loader implements AutoCloseable {
    * @throws Failure (wrong call) if the ranks have not received the same number of batches
    */
   public ReadState state() {
-    Rank first = ranks.getFirst();
-    for (int i = 1; i < ranks.size(); i++) {
-      Rank other = ranks.get(i);
-      if (other.epoch != first.epoch || other.step != first.step) {
+    RankLane first = lanes.getFirst();
+    for (int i = 1; i < lanes.size(); i++) {
+      RankLane other = lanes.get(i);
+      if (other.epoch() != first.epoch() || other.step() != first.step()) {
         throw Failure.wrongCall(
             "the ranks are not at the same step: rank 0 is at step %d of epoch %d, rank %d at step"
                 + " %d of epoch %d; take the state between steps",
-            first.step, first.epoch, i, other.step, other.epoch);
+            first.step(), first.epoch(), i, other.step(), other.epoch());
       }
     }
-    return run.stateAt(first.epoch, first.step);
+    return run.stateAt(first.epoch(), first.step());
   }
 
   /** The state of the run when every rank has received so many steps of an epoch. */
@@ -552,8 +409,8 @@ public final class Loader implements AutoCloseable {
   }
 
   private void end(Runnable endEngine) {
-    stopLanes(null);
-    Workers.join(ranks.stream().map(rank -> rank.thread).toList());
+    endLanes(null);
+    Workers.join(lanes.stream().map(RankLane::thread).toList());
     if (!closed) {
       closed = true;
       if (post != null) {

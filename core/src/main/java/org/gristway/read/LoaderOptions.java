@@ -107,6 +107,11 @@ public record LoaderOptions(
     return new Caching(cache.disk() / world.mostRanks(), counted, Caching.Rates.USUAL);
   }
 
+  /** True if ranks deliver what others have read. */
+  boolean isExchanging() {
+    return exchange.share() > 0 && world.ranks() > 1;
+  }
+
   public LoaderOptions withPolicy(String name) {
     return with(changed -> changed.policy = name);
   }

@@ -7,13 +7,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
-import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
 import org.gristway.chunk.LittleEndian;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.BatchLayout;
 import org.gristway.handover.Handover;
-import org.gristway.os.PrivateMemory;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.SampleSet;
@@ -42,13 +40,9 @@ public final class PlanExecutor {
 
   private static final long NONE = -1;
 
-  private final int lane;
   private final StepSource run;
   private final Snapshot snapshot;
-  private final MemoryBudget budget;
-  private final FramePool pool;
-  private final Storage store;
-  private final LoadQueue loads;
+  private final LaneFrames frames;
   private final SecondLook secondLook;
   private final Tallies tallies;
   private final Handover handover;
@@ -74,23 +68,16 @@ public final class PlanExecutor {
       int lane,
       StepSource run,
       Snapshot snapshot,
-      MemoryBudget budget,
-      FramePool pool,
-      Storage store,
-      LoadQueue loads,
+      LaneFrames frames,
       SecondLook secondLook,
       Tallies tallies,
       Handover handover,
       SampleSet standIns,
       Post post,
       LaneCache cache) {
-    this.lane = lane;
     this.run = run;
     this.snapshot = snapshot;
-    this.budget = budget;
-    this.pool = pool;
-    this.store = store;
-    this.loads = loads;
+    this.frames = frames;
     this.secondLook = secondLook;
     this.tallies = tallies;
     this.handover = handover;
@@ -191,16 +178,16 @@ public final class PlanExecutor {
         case PlanStep.Load load when load.frame() == PlanStep.IN_BATCH ->
             straight = new Place.Straight(load);
         // Nothing has to be copied before this one: its frame is free now.
-        case PlanStep.Load load when places.isEmpty() -> load(load, run.epoch());
+        case PlanStep.Load load when places.isEmpty() -> frames.load(load, run.epoch());
         case PlanStep.Load load -> {
           steps.add(load);
           loadEpochs.add(run.epoch());
         }
-        case PlanStep.Fetch fetch when places.isEmpty() -> fetch(fetch, run.epoch());
+        case PlanStep.Fetch fetch when places.isEmpty() -> frames.fetch(fetch, run.epoch());
         case PlanStep.Drop drop when places.isEmpty() -> cache.drop(drop);
         // These stand in the epoch of the batch: nothing is fetched before its own epoch.
         case PlanStep.Fetch _, PlanStep.Keep _, PlanStep.Drop _ -> steps.add(step);
-        case PlanStep.Release release when places.isEmpty() -> release(release.frame());
+        case PlanStep.Release release when places.isEmpty() -> frames.release(release.frame());
         case PlanStep.Release release -> steps.add(release);
         // Before anything is waited for: others may wait for it.
         case PlanStep.Send send when places.isEmpty() -> push(send, takeStraight(), run.epoch());
@@ -239,14 +226,13 @@ public final class PlanExecutor {
         return false;
       }
       long sample = place.deliver.sample();
-      Frame.Held held = await(pool.frame(place.deliver.frame()));
-      if (held.failure() != null) {
+      Frame.Held held = frames.await(place.deliver.frame());
+      if (!LaneFrames.isThere(held)) {
         return false;
       }
-      long from = snapshot.offsetIn(held.pages().chunk(), sample) - held.pages().offset();
-      long frameAt = held.memory().address() - handover.resident().address();
-      place.offset = frameAt + from;
-      place.length = snapshot.length(sample);
+      MemorySegment bytes = frames.bytes(sample, held);
+      place.offset = bytes.address() - handover.resident().address();
+      place.length = bytes.byteSize();
       if (!isVerified(place)) {
         return false;
       }
@@ -299,45 +285,9 @@ public final class PlanExecutor {
     // Each goes to the head of the queue, so the last is told first.
     for (Place place : places.reversed()) {
       if (place.straight != null) {
-        PlanStep.Load load = place.straight.load;
-        Frame frame = place.straight.frame;
-        Extent pages = pages(load.extent());
-        long page = place.offset - (load.extent().offset() - pages.offset());
-        MemorySegment target = memory.asSlice(page, ExtentCuts.coveringBytes(load.extent()));
-        frame.claim(pages, target);
-        ChunkSource source = store.reading(epoch, load.again());
-        loads.submitFirst(lane, new LoadQueue.Load(source, pages, target, frame::loaded));
+        frames.loadStraight(place.straight, memory, place.offset, epoch);
       }
     }
-  }
-
-  private void load(PlanStep.Load load, long ofEpoch) {
-    ChunkSource source = store.reading(ofEpoch, load.again());
-    fill(load.frame(), pages(load.extent()), source, ofEpoch);
-  }
-
-  private void fetch(PlanStep.Fetch fetch, long ofEpoch) {
-    Extent pages = pages(snapshot.location(fetch.sample()));
-    fill(fetch.frame(), pages, cache.fetching(fetch, ofEpoch), ofEpoch);
-  }
-
-  /** Has a free frame filled. */
-  private void fill(int number, Extent pages, ChunkSource source, long ofEpoch) {
-    MemorySegment target = pool.claim(number, pages);
-    tallies.epoch(ofEpoch).peakResident.accumulate(budget.resident());
-    tallies.add(ReadCounter.RESIDENT_BYTES, target.byteSize());
-    Frame frame = pool.frame(number);
-    loads.submit(lane, new LoadQueue.Load(source, pages, target, frame::loaded));
-  }
-
-  /** The pages that an extent touches, up to the end of its chunk's file. */
-  private Extent pages(Extent extent) {
-    long start = ExtentCuts.pageOf(extent.offset());
-    long end =
-        Math.min(
-            ExtentCuts.pageEnd(extent.offset() + extent.length()),
-            snapshot.chunkFileBytes(extent.chunk()));
-    return new Extent(extent.chunk(), start, end - start);
   }
 
   private void fill(MemorySegment memory) throws InterruptedException {
@@ -351,11 +301,11 @@ public final class PlanExecutor {
           }
           deliver(places.get(place++), memory);
         }
-        case PlanStep.Load load -> load(load, loadEpochs.remove());
-        case PlanStep.Fetch fetch -> fetch(fetch, epoch);
+        case PlanStep.Load load -> frames.load(load, loadEpochs.remove());
+        case PlanStep.Fetch fetch -> frames.fetch(fetch, epoch);
         case PlanStep.Keep keep -> keep(keep, places.get(place - 1), memory);
         case PlanStep.Drop drop -> cache.drop(drop);
-        case PlanStep.Release release -> release(release.frame());
+        case PlanStep.Release release -> frames.release(release.frame());
         case PlanStep.Send send -> {
           tellBefore(place);
           push(send, sends.remove().orElse(null), epoch);
@@ -370,7 +320,7 @@ public final class PlanExecutor {
   private void keep(PlanStep.Keep keep, Place place, MemorySegment memory) {
     if (!place.damaged) {
       cache.keep(keep, memory.asSlice(place.offset, place.length));
-      tallies.epoch(epoch).peakResident.accumulate(budget.resident());
+      frames.countResident(epoch);
     }
   }
 
@@ -379,47 +329,26 @@ public final class PlanExecutor {
     post.done(epoch, places.get(place - 1).deliver.step());
   }
 
-  private void release(int frame) {
-    tallies.add(ReadCounter.RESIDENT_BYTES, -pool.release(frame));
-  }
-
   private void deliver(Place place, MemorySegment memory) throws InterruptedException {
+    MemorySegment target = memory.asSlice(place.offset, place.length);
     if (place.straight != null) {
-      Frame.Held held = await(place.straight.frame);
-      boolean good = held.failure() == null && passes(place, memory);
-      place.damaged = !good && !arrives(place, memory, held);
+      boolean good =
+          LaneFrames.isThere(frames.await(place.straight.frame)) && passes(place, memory);
+      place.damaged = !good && !arrives(place.deliver.sample(), target, epoch);
     } else if (place.original != null) {
       place.damaged = place.original.damaged;
     } else if (place.received != null) {
-      place.damaged = !takes(place, place.received, memory);
+      place.damaged = !takes(place.received, target);
     } else {
-      Frame.Held held = await(pool.frame(place.deliver.frame()));
-      boolean good = held.failure() == null && copies(place, held, memory);
-      place.damaged = !good && !arrives(place, memory, held);
+      long sample = place.deliver.sample();
+      boolean good = copies(sample, frames.await(place.deliver.frame()), target);
+      place.damaged = !good && !arrives(sample, target, epoch);
     }
   }
 
-  private Frame.Held await(Frame frame) throws InterruptedException {
-    Frame.Held held = frame.held();
-    if (held == null) {
-      long start = System.nanoTime();
-      held = frame.await();
-      tallies.add(ReadCounter.STORAGE_WAIT_NANOS, System.nanoTime() - start);
-    }
-    return held;
-  }
-
-  /** Copies a sample out of its frame; true if it passes its checksum. */
-  private boolean copies(Place place, Frame.Held held, MemorySegment memory) {
-    long sample = place.deliver.sample();
-    MemorySegment target = memory.asSlice(place.offset, place.length);
-    return copies(sample, inFrame(sample, held), target);
-  }
-
-  private MemorySegment inFrame(long sample, Frame.Held held) {
-    Extent pages = held.pages();
-    long from = snapshot.offsetIn(pages.chunk(), sample) - pages.offset();
-    return held.memory().asSlice(from, snapshot.length(sample));
+  /** Copies a sample out of its frame; true if it is there and passes its checksum. */
+  private boolean copies(long sample, Frame.Held held, MemorySegment target) {
+    return LaneFrames.isThere(held) && copies(sample, frames.bytes(sample, held), target);
   }
 
   /** Copies a sample; true if it passes its checksum. */
@@ -445,56 +374,31 @@ public final class PlanExecutor {
     Parcel parcel = post.outgoing(send, ofEpoch);
     long length = snapshot.length(send.sample());
     MemorySegment target = parcel.add(send.position(), send.sample(), length);
-    boolean good;
-    if (read == null) {
-      Frame.Held held = await(pool.frame(send.frame()));
-      refuseBug(held);
-      good = held.failure() == null && copies(send.sample(), inFrame(send.sample(), held), target);
-    } else {
-      good = readsStraight(read, send.sample(), target, ofEpoch);
-    }
-    if (!good) {
-      store.distrust(pages(snapshot.location(send.sample())));
-      tallies.countRead(ofEpoch, length, true);
-      if (!secondLook.arrives(send.sample(), target)) {
-        parcel.spoil();
-      }
+    boolean good =
+        read == null
+            ? copies(send.sample(), frames.await(send.frame()), target)
+            : frames.readStraight(
+                read, send.sample(), bytes -> copies(send.sample(), bytes, target), ofEpoch);
+    if (!good && !arrives(send.sample(), target, ofEpoch)) {
+      parcel.spoil();
     }
     tallies.add(ReadCounter.PUSHED, 1);
     tallies.add(ReadCounter.PUSHED_BYTES, length);
   }
 
-  /** Reads a sample past the frames, to be pushed; true if it passes its checksum. */
-  private boolean readsStraight(
-      Place.Straight read, long sample, MemorySegment target, long ofEpoch) {
-    Extent pages = pages(read.load.extent());
-    long bytes = Math.max(1, ExtentCuts.coveringBytes(read.load.extent())); // a sample may be empty
-    try (PrivateMemory memory = FramePool.map(bytes)) {
-      read.frame.claim(pages, memory.segment());
-      ChunkSource source = store.reading(ofEpoch, read.load.again());
-      loads.submitFirst(
-          lane, new LoadQueue.Load(source, pages, memory.segment(), read.frame::loaded));
-      Frame.Held held = read.frame.awaitThrough(); // it is this memory that is written to
-      refuseBug(held);
-      return held.failure() == null && copies(sample, inFrame(sample, held), target);
-    }
-  }
-
   /** Copies what another rank has pushed; false if the sample is damaged. */
-  private boolean takes(Place place, PlanStep.Receive take, MemorySegment memory)
-      throws InterruptedException {
+  private boolean takes(PlanStep.Receive take, MemorySegment target) throws InterruptedException {
     Parcel parcel = post.incoming(take, epoch);
     tallies.add(ReadCounter.RECEIVED, 1);
     int index = parcel.indexOf(take.position(), take.sample());
     if (parcel.length(index) == Parcel.DAMAGED) {
       return false; // whoever has read it has looked twice, and said so
     }
-    MemorySegment target = memory.asSlice(place.offset, place.length);
-    if (parcel.length(index) == place.length
+    if (parcel.length(index) == target.byteSize()
         && copies(take.sample(), parcel.bytes(index), target)) {
       return true;
     }
-    tallies.countRead(epoch, place.length, true);
+    tallies.countRead(epoch, target.byteSize(), true);
     return secondLook.arrives(take.sample(), target);
   }
 
@@ -513,30 +417,16 @@ public final class PlanExecutor {
         == snapshot.checksum(place.deliver.sample());
   }
 
-  private boolean arrives(Place place, MemorySegment memory, Frame.Held held) {
-    refuseBug(held);
-    store.distrust(held.pages());
-    tallies.countRead(epoch, place.length, true);
-    return secondLook.arrives(place.deliver.sample(), memory.asSlice(place.offset, place.length));
-  }
-
-  /**
-   * Whatever has kept an extent from being read, a second look tells what it means for a sample;
-   * unless it is a bug.
-   */
-  private static void refuseBug(Frame.Held held) {
-    switch (held.failure()) {
-      case null -> {}
-      case Failure _ -> {}
-      case RuntimeException bug -> throw bug;
-      case Error error -> throw error;
-      case Throwable other -> throw new IllegalStateException(other);
-    }
+  /** Looks again at a sample that is not as it was packed; false if it is damaged. */
+  private boolean arrives(long sample, MemorySegment target, long ofEpoch) {
+    frames.distrust(sample);
+    tallies.countRead(ofEpoch, target.byteSize(), true);
+    return secondLook.arrives(sample, target);
   }
 
   /** Writes what the batch is. */
   private void describe(MemorySegment memory, int alwaysFlags) {
-    tallies.epoch(epoch).peakResident.accumulate(budget.resident());
+    frames.countResident(epoch);
     for (int i = 0; i < places.size(); i++) {
       Place place = places.get(i);
       PlanStep.Deliver deliver = place.deliver;
