@@ -7,9 +7,13 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import org.gristway.Failure;
 
 /** What arms are run on and by: processes, the page cache, medians. */
 final class Machine {
+
+  /** What others measure storage with. */
+  static final String FIO = "fio";
 
   private static final Path DROP_CACHES = Path.of("/proc/sys/vm/drop_caches");
 
@@ -36,6 +40,15 @@ final class Machine {
   static void warm(Path folder) throws IOException, InterruptedException {
     run("sh", "-c", "find \"$0\" -type f -exec cat {} + > /dev/null", folder.toString());
     run("sync");
+  }
+
+  /** Refuses to measure without a program. */
+  static void require(String program) throws InterruptedException {
+    try {
+      run(program, "--version");
+    } catch (IOException missing) {
+      throw Failure.environment("this needs %s, which is not installed here", program);
+    }
   }
 
   /** Runs a program to its end and returns what it printed; fails if it fails. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import org.gristway.Failure;
 import org.gristway.os.Folders;
 
 /** Runs one benchmark: {@code run NAME [FOLDER [ROUNDS]]}. */
@@ -70,11 +71,16 @@ public final class Main {
     Path parent = arguments.length > 1 ? Path.of(arguments[1]) : Path.of("target");
     Files.createDirectories(parent);
     Path folder = Files.createTempDirectory(parent, "benchmark-");
+    int status = 0;
     try {
       System.out.println(Machine.describe());
       benchmark.run(folder, arguments.length > 2 ? Integer.parseInt(arguments[2]) : 5);
+    } catch (Failure refused) {
+      System.err.println("benchmarks: " + refused.getMessage());
+      status = refused.kind().number();
     } finally {
       Folders.deleteTree(folder);
     }
+    System.exit(status);
   }
 }

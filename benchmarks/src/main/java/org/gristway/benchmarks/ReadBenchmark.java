@@ -35,6 +35,7 @@ final class ReadBenchmark implements Main.Benchmark {
 
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
+    Machine.require(Machine.FIO);
     String only = System.getProperty("gristway.profiles", "nvme,cloud,hdd");
     for (int size : new int[] {110_000, 10_000}) {
       int files = 1_540_000_000 / size;
@@ -140,7 +141,7 @@ final class ReadBenchmark implements Main.Benchmark {
     Result result =
         storage.run(
             List.of(
-                "fio",
+                Machine.FIO,
                 "--name=read",
                 "--rw=randread",
                 "--direct=1",

@@ -32,8 +32,7 @@ final class SimulateBenchmark implements Main.Benchmark {
 
   private static final int[] TO_1024 = {1, 4, 16, 64, 256, 1_024};
 
-  /** One node has as many samples to go through as four, which take most of the time. */
-  private static final int[] TO_256 = {4, 16, 64, 256};
+  private static final int[] TO_256 = {1, 4, 16, 64, 256};
 
   private static final List<String> COSTED =
       List.of("redirect", "sample-order", "clairvoyant", "locality", "staging");

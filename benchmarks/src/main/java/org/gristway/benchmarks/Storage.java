@@ -69,7 +69,9 @@ final class Storage implements AutoCloseable {
     for (String entry : System.getProperty("java.class.path", "").split(":")) {
       Machine.warm(Path.of(entry));
     }
-    Machine.run("fio", "--version");
+    if (command.getFirst().equals(Machine.FIO)) {
+      Machine.run(Machine.FIO, "--version");
+    }
     for (Path path : alsoWarm) {
       Machine.warm(path);
     }

@@ -22,6 +22,7 @@ final class VerifyBenchmark implements Main.Benchmark {
 
   @Override
   public void run(Path folder, int rounds) throws IOException, InterruptedException {
+    Machine.require(Machine.FIO);
     Machine.run(Machine.launcher(), "--version");
     System.out.println("| samples | fio, direct | gristway verify | verify / fio |");
     System.out.println("|---|---|---|---|");
@@ -65,7 +66,7 @@ final class VerifyBenchmark implements Main.Benchmark {
   private static double fioRate(List<Path> chunks) throws IOException, InterruptedException {
     String report =
         Machine.run(
-            "fio",
+            Machine.FIO,
             "--name=read",
             "--rw=read",
             "--direct=1",

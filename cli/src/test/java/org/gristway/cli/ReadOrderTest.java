@@ -44,7 +44,7 @@ class ReadOrderTest {
           "redirect",
           "9fb492034aacf3b584478cab81d01f5b0d39af42622c140166f91c549897811d",
           "redirect-position",
-          "6aa91619f477d0a595f7775dead3d7dcbb83ca827284dab108f0b128e5bb18dc",
+          "02e999ce3ca1227b9d0dbb28f346634227001d5ee4a3b412d3f8dae8a1afb79f",
           "clairvoyant",
           EXACT,
           "clairvoyant-next-use",
@@ -168,7 +168,7 @@ class ReadOrderTest {
     "sample-order, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6",
     "chunk-shuffle, f0b505131c0fb3752ad9f300678c3b3affefe6dd554a34a3dfb133904df66cf2",
     "redirect, 3028b0525b35234025ae419828c758b3bcdff71a047d5d93245517288e129948",
-    "redirect-position, 6ccbf84894cdee9ec2a2c24e0eb504f7a69c7a1118067103fca22e24bc5a22b1",
+    "redirect-position, 39fc55ef95a427b10a6c06d5caeb7842486ad84270982ca6de6c96c702d1181f",
     "unbounded, dc4682c371a75e636707fc1cc02774a8fb6a31d911d20cf71332f25c082843c6"
   })
   void padded_orders_of_three_ranks_stay_as_they_are(String policy, String digest) {

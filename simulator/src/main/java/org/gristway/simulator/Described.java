@@ -1,11 +1,11 @@
 package org.gristway.simulator;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Locale;
 import org.gristway.Failure;
 import org.gristway.chunk.Extent;
+import org.gristway.os.PrivateMemory;
 import org.gristway.plan.Draws;
 import org.gristway.plan.SampleLayout;
 
@@ -71,7 +71,7 @@ public record Described(long samples, Kind kind, double mean, double deviation, 
 
   /** The dataset of a seed: 8 bytes a sample outside the heap. */
   public SampleLayout layout(long seed) {
-    MemorySegment ends = Arena.ofAuto().allocate(8 * samples, 8);
+    MemorySegment ends = PrivateMemory.table(8 * samples);
     long end = 0;
     for (long sample = 0; sample < samples; sample++) {
       end += length(seed, sample);

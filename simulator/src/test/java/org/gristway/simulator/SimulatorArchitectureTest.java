@@ -25,7 +25,7 @@ class SimulatorArchitectureTest {
   }
 
   @Test
-  void only_the_plans_of_core_are_used() {
+  void only_the_plans_of_core_are_used_and_memory_for_tables() {
     classes()
         .should()
         .onlyDependOnClassesThat()
@@ -34,6 +34,7 @@ class SimulatorArchitectureTest {
             "org.jspecify..",
             "org.gristway",
             "org.gristway.chunk",
+            "org.gristway.os",
             "org.gristway.plan..",
             "org.gristway.simulator")
         .check(SIMULATOR);

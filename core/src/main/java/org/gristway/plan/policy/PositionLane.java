@@ -84,19 +84,20 @@ final class PositionLane extends BatchLane {
 
   private void decide() {
     long index = requests.at(decided++);
-    long request = samples.nth(groups.sample(index));
     if (index >= groups.pooled()) {
+      long request = samples.nth(groups.large(index));
       Held large = new Held(request);
       large.frame = PlanStep.IN_BATCH;
       ahead.add(new Decided(request, large));
       return;
     }
-    int slot = groups.slotOf(index);
+    int part = groups.partOf(index);
+    int slot = groups.slot(part, index);
     if (groups.isEmpty(slot)) {
-      groups.fill(index, this::bring);
+      groups.fill(part, slot, this::bring);
     }
     groups.take(slot);
-    ahead.add(new Decided(request, inSlot[slot]));
+    ahead.add(new Decided(samples.nth(groups.sample(part, index)), inSlot[slot]));
   }
 
   private void bring(int slot, long sample) {

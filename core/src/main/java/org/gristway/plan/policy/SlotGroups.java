@@ -25,15 +25,26 @@ final class SlotGroups {
   private final Draws ties;
   private final int perGroup; // parts
 
+  private int nearBits;
+  private int[] partNear = new int[0]; // by index, without these bits: its part, or one before
+
   // By part.
   private int parts;
   private long[] firstIndex = new long[16]; // of its samples in the lane; one more than parts
   private long[] firstSample = new long[16];
-  private int[] owed = new int[0]; // samples that are not brought in yet
-  private int[] wordAt = new int[0];
+  private int[] wordAt = new int[0]; // one more than parts
   private long[] brought = new long[0]; // a bit a sample, from the part's word on
 
+  /**
+   * The parts that owe something, with their lengths in the upper half, group by group: those that
+   * owe all they have, the shortest first, and behind them those that have brought in some. Of the
+   * former there are many, and those of one length are as good as each other.
+   */
+  private long[] owing = new long[0];
+
   // By group.
+  private int[] untouched = new int[0]; // parts that owe all they have
+  private int[] begun = new int[0]; // parts that owe some of it
   private int[] firstSlot = new int[0]; // one more than groups
   private int[] emptyAt = new int[0];
   private long[] empty = new long[0]; // a bit a slot, from the group's word on
@@ -42,6 +53,12 @@ final class SlotGroups {
   private long[] large = new long[16];
   private int largeCount;
   private long openings;
+
+  // While the best part is looked for.
+  private int bestAt;
+  private long bestFills;
+  private long bestOwed;
+  private int equals; // as good as the best
 
   SlotGroups(PlanInputs inputs, Deal deal, int rank, int slots, Draws ties) {
     this.ties = ties;
@@ -116,20 +133,23 @@ final class SlotGroups {
   }
 
   private void layOutParts() {
-    owed = new int[parts];
-    wordAt = new int[parts];
-    int at = 0;
+    wordAt = new int[parts + 1];
     for (int part = 0; part < parts; part++) {
-      owed[part] = length(part);
-      wordAt[part] = at;
-      at += words(length(part));
+      wordAt[part + 1] = wordAt[part] + words(length(part));
     }
-    brought = new long[at];
+    nearBits = 64 - Long.numberOfLeadingZeros(pooled() / Math.max(1, parts)); // one entry a part
+    partNear = new int[(int) (pooled() >>> nearBits) + 1];
+    for (int part = 0, near = 0; part < parts; part++) {
+      for (; (long) near << nearBits < firstIndex[part + 1]; near++) {
+        partNear[near] = part;
+      }
+    }
+    brought = new long[wordAt[parts]];
     for (int part = 0; part < parts; part++) {
       // Bits behind the last sample count as brought in, so that nobody looks for them.
       int last = length(part) & 63;
       if (last > 0) {
-        brought[wordAt[part] + words(length(part)) - 1] = -1L << last;
+        brought[wordAt[part + 1] - 1] = -1L << last;
       }
     }
   }
@@ -147,6 +167,17 @@ final class SlotGroups {
     }
     empty = new long[at];
     Arrays.fill(empty, -1);
+    begun = new int[groups];
+    untouched = new int[groups];
+    owing = new long[parts];
+    for (int part = 0; part < parts; part++) {
+      owing[part] = (long) length(part) << Integer.SIZE | part;
+    }
+    for (int group = 0; group < groups; group++) {
+      int first = group * perGroup;
+      untouched[group] = Math.min(parts - first, perGroup);
+      Arrays.sort(owing, first, first + untouched[group]);
+    }
     heldPart = new int[firstSlot[groups]];
     Arrays.fill(heldPart, EMPTY);
   }
@@ -174,23 +205,27 @@ final class SlotGroups {
     return openings;
   }
 
-  /** The sample at an index of the lane. */
-  long sample(long index) {
-    if (index >= pooled()) {
-      return large[(int) (index - pooled())];
+  /** The sample at an index of {@link #pooled} or more. */
+  long large(long index) {
+    return large[(int) (index - pooled())];
+  }
+
+  /** The part that has the sample at an index below {@link #pooled}. */
+  int partOf(long index) {
+    int part = partNear[(int) (index >>> nearBits)];
+    while (firstIndex[part + 1] <= index) {
+      part++;
     }
-    int part = partOf(index);
+    return part;
+  }
+
+  /** The sample of a part that has an index. */
+  long sample(int part, long index) {
     return firstSample[part] + index - firstIndex[part];
   }
 
-  private int partOf(long index) {
-    int at = Arrays.binarySearch(firstIndex, 0, parts, index);
-    return at >= 0 ? at : -at - 2;
-  }
-
-  /** The slot that a sample with an index below {@link #pooled} shares. */
-  int slotOf(long index) {
-    int part = partOf(index);
+  /** The slot that the sample of a part with an index shares. */
+  int slot(int part, long index) {
     return firstSlot[part / perGroup] + (int) (index - firstIndex[part]);
   }
 
@@ -206,62 +241,117 @@ final class SlotGroups {
     empty[emptyAt[group] + (position >>> 6)] |= 1L << position;
   }
 
-  /** Opens the part that fills an empty slot, the asked sample's, and as many others as it can. */
-  void fill(long index, Filled filled) {
-    int asked = partOf(index);
+  /**
+   * Opens the part that fills an empty slot, and as many others as it can.
+   *
+   * @param asked the part that has the asked sample
+   */
+  void fill(int asked, int slot, Filled filled) {
     int group = asked / perGroup;
-    int position = (int) (index - firstIndex[asked]);
-    int part = best(group, position);
+    int at = best(group, slot - firstSlot[group]);
+    int part = (int) owing[at];
     openings++;
-    for (int word = 0; word < words(length(part)); word++) {
+    long left = 0;
+    for (int word = 0; word < wordAt[part + 1] - wordAt[part]; word++) {
       long bits = empty[emptyAt[group] + word] & ~brought[wordAt[part] + word];
       empty[emptyAt[group] + word] ^= bits;
       brought[wordAt[part] + word] |= bits;
-      owed[part] -= Long.bitCount(bits);
+      left |= ~brought[wordAt[part] + word];
       for (; bits != 0; bits &= bits - 1) {
-        int at = (word << 6) + Long.numberOfTrailingZeros(bits);
-        heldPart[firstSlot[group] + at] = part;
-        filled.with(firstSlot[group] + at, firstSample[part] + at);
+        int position = (word << 6) + Long.numberOfTrailingZeros(bits);
+        heldPart[firstSlot[group] + position] = part;
+        filled.with(firstSlot[group] + position, firstSample[part] + position);
       }
+    }
+    move(group, at, left != 0);
+  }
+
+  /** Puts a part that was opened where it belongs among those that owe something. */
+  private void move(int group, int at, boolean stillOwes) {
+    long part = owing[at];
+    int begins = group * perGroup + untouched[group];
+    int end = begins + begun[group];
+    if (at >= begins) {
+      if (!stillOwes) {
+        owing[at] = owing[end - 1];
+        begun[group]--;
+      }
+      return;
+    }
+    System.arraycopy(owing, at + 1, owing, at, end - at - 1);
+    untouched[group]--;
+    if (stillOwes) {
+      owing[end - 1] = part;
+      begun[group]++;
     }
   }
 
   /**
-   * The part that owes its sample at a position and can bring in the largest share of what it owes;
-   * of several, the one that brings in most; of those, any.
+   * Where the part is that owes its sample at a position and can bring in the largest share of what
+   * it owes; of several, the one that brings in most; of those, any.
    */
   private int best(int group, int position) {
-    int best = EMPTY;
-    long bestFills = 0;
-    int equals = 0;
-    int end = Math.min(parts, (group + 1) * perGroup);
-    for (int part = group * perGroup; part < end; part++) {
-      if (position >= length(part)
-          || (brought[wordAt[part] + (position >>> 6)] >>> position & 1) == 1) {
-        continue;
-      }
-      long fills = fills(group, part);
-      long better =
-          best == EMPTY ? 1 : fills * owed[best] - bestFills * owed[part]; // of two fractions
-      if (better == 0) {
-        better = fills - bestFills;
-      }
-      if (better > 0) {
-        equals = 1;
-      } else if (better < 0 || ties.below(++equals) > 0) {
-        continue;
-      }
-      best = part;
-      bestFills = fills;
+    bestAt = EMPTY;
+    int begins = group * perGroup + untouched[group];
+    int at = firstLonger(group, position);
+    while (at < begins) {
+      int length = (int) (owing[at] >>> Integer.SIZE);
+      int end = firstLonger(group, length);
+      consider(at, end - at, emptyBelow(group, length), length);
+      at = end;
     }
-    return best;
+    int word = position >>> 6;
+    int slots = emptyAt[group];
+    for (; at < begins + begun[group]; at++) {
+      int part = (int) owing[at];
+      int first = wordAt[part];
+      int words = wordAt[part + 1] - first;
+      if (word >= words || (brought[first + word] >>> position & 1) == 1) {
+        continue;
+      }
+      long fills = 0;
+      long owed = 0;
+      for (int i = 0; i < words; i++) {
+        long absent = ~brought[first + i];
+        owed += Long.bitCount(absent);
+        fills += Long.bitCount(absent & empty[slots + i]);
+      }
+      consider(at, 1, fills, owed);
+    }
+    return bestAt;
   }
 
-  private long fills(int group, int part) {
+  /** Of the parts of a group that owe all they have, where those begin that are longer. */
+  private int firstLonger(int group, int length) {
+    int first = group * perGroup;
+    long key = (long) (length + 1) << Integer.SIZE;
+    return -Arrays.binarySearch(owing, first, first + untouched[group], key - 1) - 1;
+  }
+
+  private long emptyBelow(int group, int length) {
     long sum = 0;
-    for (int word = 0; word < words(length(part)); word++) {
-      sum += Long.bitCount(empty[emptyAt[group] + word] & ~brought[wordAt[part] + word]);
+    int at = emptyAt[group];
+    for (int left = length; left > 0; left -= 64) {
+      sum += Long.bitCount(left >= 64 ? empty[at++] : empty[at] & ((1L << left) - 1));
     }
     return sum;
+  }
+
+  /** Parts beside each other that are as good. */
+  private void consider(int at, int count, long fills, long owed) {
+    long better = bestAt == EMPTY ? 1 : fills * bestOwed - bestFills * owed; // of two fractions
+    if (better == 0) {
+      better = fills - bestFills;
+    }
+    if (better < 0) {
+      return;
+    }
+    equals = better > 0 ? count : equals + count;
+    long any = ties.below(equals);
+    if (any < count) {
+      bestAt = at + (int) any;
+      bestFills = fills;
+      bestOwed = owed;
+    }
   }
 }

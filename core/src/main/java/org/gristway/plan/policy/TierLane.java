@@ -78,7 +78,9 @@ final class TierLane extends SampleLane {
       }
       boolean here = world.nodeOf(keeper) == world.nodeOf(rank);
       long rate = rates.of(tier, here);
-      if (rate > bestRate || (rate == bestRate && here)) {
+      // Of ranks of other nodes, the one that has had it longest: it has surely come so far.
+      boolean isLonger = best != null && best.peer() != Source.HERE;
+      if (rate > bestRate || (rate == bestRate && (here || isLonger))) {
         bestRate = rate;
         best = new Source(here ? Source.HERE : world.nodeOf(keeper), tier);
       }

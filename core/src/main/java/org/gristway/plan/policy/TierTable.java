@@ -1,9 +1,9 @@
 package org.gristway.plan.policy;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import org.gristway.os.PrivateMemory;
 import org.gristway.plan.Caching;
 import org.gristway.plan.PlanInputs;
 
@@ -29,7 +29,7 @@ final class TierTable {
   TierTable(PlanInputs inputs, Accesses accesses) {
     this.inputs = inputs;
     this.accesses = accesses;
-    this.table = Arena.ofAuto().allocate(8 * Math.max(1, inputs.layout().sampleCount()), 8);
+    this.table = PrivateMemory.table(8 * inputs.layout().sampleCount());
   }
 
   /** Has whoever gets a sample in an epoch keep it in a tier from then on. */

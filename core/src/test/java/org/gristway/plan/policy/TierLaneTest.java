@@ -136,6 +136,43 @@ class TierLaneTest {
     }
   }
 
+  /** Ranks need not be in the same epoch: one may not have come to what it keeps since the last. */
+  @Test
+  void of_other_nodes_the_one_is_asked_that_has_had_it_longest() {
+    PlanInputs inputs = inputs(new Rates(1, 10, 100, 10), RANKS);
+    ReadPolicy policy = new ClairvoyantPolicy();
+    Caches caches = new Caches(inputs);
+    long[][] asked = new long[RANKS][SAMPLES]; // the epoch in which a rank was asked last
+    int choices = 0;
+    for (long epoch = 0; epoch < EPOCHS; epoch++) {
+      ReadPlan plan = policy.plan(inputs, epoch);
+      List<List<PlanStep>> lanes = new ArrayList<>();
+      for (int rank = 0; rank < RANKS; rank++) {
+        lanes.add(Pulled.all(plan.lane(rank, epoch == 0)));
+        for (Fetch fetch : Pulled.of(Fetch.class, lanes.getLast())) {
+          int from = fetch.source().peer();
+          int sample = (int) fetch.sample();
+          for (int other = 0; other < RANKS && from != Source.HERE; other++) {
+            boolean has =
+                caches.has(other, sample, Caching.MEMORY)
+                    || caches.has(other, sample, Caching.DISK);
+            if (has && other != rank && other != from) {
+              assertThat(asked[from][sample]).isLessThan(asked[other][sample]);
+              choices++;
+            }
+          }
+        }
+      }
+      for (int rank = 0; rank < RANKS; rank++) {
+        carryOut(lanes.get(rank), rank, caches);
+        for (Deliver deliver : Pulled.deliveries(lanes.get(rank))) {
+          asked[rank][(int) deliver.sample()] = epoch;
+        }
+      }
+    }
+    assertThat(choices).isPositive();
+  }
+
   @Test
   void nothing_comes_from_another_node_that_is_farther_than_the_store() {
     Rates rates = new Rates(100, 50, 1000, 500);
