@@ -75,6 +75,12 @@ public final class Shares {
             : inLastStep() % ranks + (inLast - withOneMore) / each);
   }
 
+  /** How many requests of a rank come before this one of its own. */
+  public long beforeRequest(int rank, long request) {
+    long step = request / ((long) ranks * batchSize);
+    return step * batchSize + request - firstRequest(rank, step);
+  }
+
   private long inLastStep() {
     return samples - (steps - 1) * ranks * batchSize;
   }

@@ -46,6 +46,15 @@ final class Accesses {
     }
   }
 
+  /**
+   * How many samples a rank is asked for before this one, in an epoch in which it gets this one.
+   *
+   * @param epoch counted from the first of the stretch
+   */
+  long before(int rank, long sample, int epoch) {
+    return shares.beforeRequest(rank, orders[epoch].indexOf(sample));
+  }
+
   /** The rank that gets a sample in an epoch, counted from the first of the stretch. */
   int rank(long sample, int epoch) {
     return shares.rankOf(orders[epoch].indexOf(sample));

@@ -1,8 +1,5 @@
 package org.gristway.plan.policy;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.gristway.plan.PlanInputs;
 
 /**
@@ -17,7 +14,7 @@ import org.gristway.plan.PlanInputs;
  *
  * <p>Room is counted in slots of time, 1024 an epoch: a sample has that of the slots in which it
  * comes and goes, so a tier is never overfull, and unused by less than a thousandth of what a rank
- * is asked for in an epoch. While the table is filled, another of 4 bytes a sample is needed.
+ * is asked for in an epoch.
  */
 final class NextUse {
 
@@ -34,12 +31,8 @@ final class NextUse {
     this.accesses = accesses;
     this.memory = memory;
     this.table = new TierTable(inputs, accesses);
-    try (Arena arena = Arena.ofConfined()) {
-      long samples = Math.max(1, inputs.layout().sampleCount());
-      MemorySegment latest = arena.allocate(4 * samples, 4);
-      for (int rank = 0; rank < inputs.world().ranks(); rank++) {
-        new OfRank(rank, latest).decide();
-      }
+    for (int rank = 0; rank < inputs.world().ranks(); rank++) {
+      new OfRank(rank).decide();
     }
   }
 
@@ -47,20 +40,18 @@ final class NextUse {
     return table;
   }
 
-  /** What one rank keeps. */
+  /** What one rank keeps. Of each sample it notes its latest access, while it looks at them. */
   private final class OfRank {
 
     private final int rank;
-    private final MemorySegment latest; // by sample: an access, see below; 0 if there was none
     private final long perSlot; // accesses
     private final int slots; // of an epoch
     private final Occupancy[] tiers;
     private int epoch;
     private long inEpoch; // accesses before this one
 
-    OfRank(int rank, MemorySegment latest) {
+    OfRank(int rank) {
       this.rank = rank;
-      this.latest = latest;
       long inAnEpoch = Math.max(1, accesses.of(rank));
       this.perSlot = Math.ceilDiv(inAnEpoch, MOST_SLOTS);
       this.slots = (int) Math.ceilDiv(inAnEpoch, perSlot);
@@ -79,24 +70,24 @@ final class NextUse {
       accesses.forEach(rank, 0, this::keepForOthers);
       // Not the whole table, which would cost as much for each rank as for all of them.
       for (int each = 0; each < accesses.epochs(); each++) {
-        accesses.forEach(rank, each, sample -> latest.setAtIndex(ValueLayout.JAVA_INT, sample, 0));
+        accesses.forEach(rank, each, sample -> table.note(sample, 0));
       }
     }
 
     private void access(long sample) {
       int slot = epoch * slots + (int) (inEpoch++ / perSlot);
-      int before = latest.getAtIndex(ValueLayout.JAVA_INT, sample);
+      int before = table.note(sample);
       if (before == 0 && inputs.cuts().isLarge(inputs.layout().location(sample))) {
         return; // no frame holds it for a tier to take
       }
       int tier = before == 0 ? NOT_KEPT : keep(sample, before, slot);
-      latest.setAtIndex(ValueLayout.JAVA_INT, sample, accessIn(slot, tier));
+      table.note(sample, accessIn(epoch, tier));
     }
 
     private void keepForOthers(long sample) {
-      int before = latest.getAtIndex(ValueLayout.JAVA_INT, sample);
+      int before = table.note(sample);
       int end = slots * accesses.epochs() - 1;
-      if (before != 0 && slot(before) / slots < accesses.epochs() - 1) {
+      if (before != 0 && epoch(before) < accesses.epochs() - 1) {
         keep(sample, before, end);
       }
     }
@@ -104,11 +95,13 @@ final class NextUse {
     /** Keeps a sample from one access to a slot, if there is room; where. */
     private int keep(long sample, int from, int to) {
       long length = inputs.layout().length(sample);
+      long place = accesses.before(rank, sample, epoch(from));
+      int begin = epoch(from) * slots + (int) (place / perSlot);
       for (int tier = 0; tier < tiers.length; tier++) {
         // Where it was kept before, it has the room of the slot already.
-        int first = tier == tier(from) ? slot(from) + 1 : slot(from);
+        int first = tier == tier(from) ? begin + 1 : begin;
         if (tiers[tier].take(first, to, length)) {
-          table.keep(sample, slot(from) / slots, tier);
+          table.keep(sample, epoch(from), tier);
           return tier;
         }
       }
@@ -116,12 +109,12 @@ final class NextUse {
     }
   }
 
-  /** An access to a sample: in which slot, and where it was kept until then. Never 0. */
-  private static int accessIn(int slot, int tier) {
-    return (slot + 1) << 2 | (tier - NOT_KEPT);
+  /** An access to a sample: in which epoch, and where it was kept until then. Never 0. */
+  private static int accessIn(int epoch, int tier) {
+    return (epoch + 1) << 2 | (tier - NOT_KEPT);
   }
 
-  private static int slot(int access) {
+  private static int epoch(int access) {
     return (access >> 2) - 1;
   }
 

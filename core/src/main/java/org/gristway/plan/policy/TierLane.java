@@ -54,8 +54,8 @@ final class TierLane extends SampleLane {
   @Override
   Wanted wanted(long step, int position) {
     long sample = requests.at(shares.firstRequest(rank, step) + position);
-    long bits = table.bits(sample);
-    int after = isKeeper(sample) ? TierTable.tier(bits, inStretch) : NOT_KEPT;
+    long digits = table.digits(sample);
+    int after = isKeeper(sample) ? TierTable.tier(digits, inStretch) : NOT_KEPT;
     if (isEmpty) {
       return new Wanted(sample, null, NOT_KEPT, after);
     }
@@ -63,13 +63,13 @@ final class TierLane extends SampleLane {
     Source best = null;
     long bestRate = rates.store();
     int count = 0;
-    for (int epoch = inStretch - 1; TierTable.before(bits, epoch + 1) != 0; epoch--) {
+    for (int epoch = inStretch - 1; TierTable.before(digits, epoch + 1) != 0; epoch--) {
       int keeper = table.rank(sample, epoch);
       if (keeper == Accesses.NOBODY || wasSeen(keeper, count)) {
         continue; // what it kept then, it has kept anew or dropped since
       }
       seen[count++] = keeper;
-      int tier = TierTable.tier(bits, epoch);
+      int tier = TierTable.tier(digits, epoch);
       if (tier == NOT_KEPT) {
         continue;
       }

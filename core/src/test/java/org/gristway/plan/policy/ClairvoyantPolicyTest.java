@@ -87,7 +87,7 @@ class ClairvoyantPolicyTest extends StretchPolicyContract {
     long served = 0;
     for (long sample = 0; sample < SAMPLES; sample++) {
       for (int epoch = 0; epoch < epochs; epoch++) {
-        served += TierTable.tier(table.bits(sample), epoch) == Caching.MEMORY ? 1 : 0;
+        served += TierTable.tier(table.digits(sample), epoch) == Caching.MEMORY ? 1 : 0;
       }
     }
     return (double) served / SAMPLES / epochs;
