@@ -85,7 +85,7 @@ final class ProbeOutput {
     console.print(line("storage.requests", storage.requests(), ""));
     console.print("storage.by-size: " + storage.bySize().rounded(1).textBySize());
     console.print("storage.by-depth: " + storage.byDepth().rounded(100));
-    console.print("storage.per-processor: " + storage.perProcessor().rounded(1));
+    console.print("storage.per-processor: " + storage.perProcessor().rounded(1).textBySize());
     console.print("storage.stream: " + storage.stream().rounded(1));
     console.print(line("memory-rate", result.checkedRate() / 1e6, "MB"));
     console.print(

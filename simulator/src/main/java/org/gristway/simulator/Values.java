@@ -114,7 +114,10 @@ public final class Values {
    * whole.
    */
   static String number(double value) {
-    for (Unit unit : Double.isInfinite(value) ? List.<Unit>of() : BYTES) {
+    if (Double.isInfinite(value)) {
+      return plain(value);
+    }
+    for (Unit unit : BYTES) {
       double inUnit = value / unit.size();
       boolean isWhole = inUnit >= 1 && inUnit == Math.rint(inUnit);
       if (isWhole && inUnit * unit.size() == value) {
