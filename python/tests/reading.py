@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import transforms
 from conftest import PackedFiles
 
 from gristway import Loader
+
+if TYPE_CHECKING:
+    from served import Served
 
 Datasets = Callable[..., PackedFiles]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -23,6 +27,18 @@ def keyed(packed: PackedFiles, name: str, **more: Any) -> Loader:
     """A loader that gives keys, with the node of a name."""
     settings: dict[str, Any] = {"batch_size": 10, "transform": transforms.key, **LITTLE, **more}
     return Loader(packed.path, node=name, **settings)
+
+
+def epochs_of(packed: PackedFiles, node: Served, count: int) -> list[list[list[str]]]:
+    """The batches of some epochs, of keys."""
+    with keyed(packed, node.name) as loader:
+        epochs = [list(loader) for _ in range(count)]
+    node.idle()
+    return epochs
+
+
+def through_json(state: Any) -> Any:
+    return json.loads(json.dumps(state))
 
 
 def flat(batches: Iterable[Any]) -> list[Any]:

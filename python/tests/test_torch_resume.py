@@ -1,13 +1,10 @@
-"""Going on from a state: with Loader, into any world, and with torchdata's StatefulDataLoader."""
+"""Going on from a state with Loader, into any world."""
 
 from __future__ import annotations
 
 import io
 import itertools
-import json
-import pickle
 import time
-import traceback
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,19 +13,15 @@ import pytest
 import torch
 import transforms
 from conftest import PackedFiles
-from reading import LITTLE, Datasets, flat, keyed
-from torch.utils.data import DataLoader
-from torchdata.stateful_dataloader import StatefulDataLoader
+from reading import LITTLE, Datasets, epochs_of, flat, keyed, through_json
 
 from gristway import Error, Loader, WrongCallError
-from gristway.torch import MapDataset, StreamDataset
 
 if TYPE_CHECKING:
     from served import Served
 
 pytest_plugins = ["served"]
 
-SIZE = 103
 BATCHES = 11
 
 
@@ -46,10 +39,6 @@ def resumed(packed: PackedFiles, node: Served, state: Any, **more: Any) -> Loade
                 raise
 
 
-def through_json(state: Any) -> Any:
-    return json.loads(json.dumps(state))
-
-
 def through_torch(state: Any) -> Any:
     file = io.BytesIO()
     torch.save({"loader": state, "weights": torch.zeros(2)}, file)
@@ -57,16 +46,10 @@ def through_torch(state: Any) -> Any:
     return torch.load(file)["loader"]
 
 
-# Loader
-
-
 @pytest.fixture
 def expected(small: PackedFiles, node: Served) -> list[list[list[str]]]:
     """The batches of three epochs."""
-    with keyed(small, node.name) as loader:
-        epochs = [list(loader) for _ in range(3)]
-    node.idle()
-    return epochs
+    return epochs_of(small, node, 3)
 
 
 @pytest.mark.parametrize(
@@ -337,176 +320,6 @@ def test_another_batch_size_or_memory_goes_on_too(small: PackedFiles, node: Serv
         batches = list(loader)
         assert {len(batch) for batch in batches[:-1]} == {7}
         assert sorted(received + flat(batches)) == sorted(small.keys)
-
-
-# StatefulDataLoader
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("received", [1, 4, BATCHES - 1])
-def test_a_stream_goes_on_under_a_stateful_data_loader(
-    small: PackedFiles,
-    node: Served,
-    expected: list[list[list[str]]],
-    num_workers: int,
-    received: int,
-) -> None:
-    def stream() -> StatefulDataLoader[Any]:
-        dataset = StreamDataset(
-            small.path, 10, transform=transforms.key, node=node.idle(), **LITTLE
-        )
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=num_workers)
-
-    loader = stream()
-    assert list(loader) == expected[0]
-    assert list(itertools.islice(loader, received)) == expected[1][:received]
-    state = loader.state_dict()
-    del loader
-    for _ in range(2):  # the same state twice, and then one that was taken after it
-        loader = stream()
-        loader.load_state_dict(through_torch_unsafe(state))
-        iterator = iter(loader)
-        assert next(iterator) == expected[1][received]
-        later = loader.state_dict()
-        del iterator, loader
-    loader = stream()
-    loader.load_state_dict(later)
-    assert list(loader) == expected[1][received + 1 :]
-    assert list(loader) == expected[2]
-    del loader
-
-
-def through_torch_unsafe(state: Any) -> Any:
-    """torchdata's states hold more than plain values."""
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    return torch.load(file, weights_only=False)
-
-
-@pytest.mark.limit(30)
-@pytest.mark.parametrize("received", [17, 18, 33])
-def test_a_stream_goes_on_far_into_an_epoch(
-    small: PackedFiles, node: Served, received: int
-) -> None:
-    """What lies before the state is some workers' own, and nobody asks for it."""
-
-    def stream() -> StatefulDataLoader[Any]:
-        dataset = StreamDataset(small.path, 3, transform=transforms.key, node=node.idle(), **LITTLE)
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=2)
-
-    loader = stream()
-    expected = list(itertools.islice(loader, received))
-    state = loader.state_dict()
-    del loader
-    loader = stream()
-    loader.load_state_dict(state)
-    assert sorted(flat(expected + list(loader))) == sorted(small.keys)
-    del loader
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_stream_goes_on_after_a_complete_epoch(
-    small: PackedFiles, node: Served, expected: list[list[list[str]]], num_workers: int
-) -> None:
-    def stream() -> StatefulDataLoader[Any]:
-        dataset = StreamDataset(
-            small.path, 10, transform=transforms.key, node=node.idle(), **LITTLE
-        )
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=num_workers)
-
-    loader = stream()
-    assert list(loader) == expected[0]
-    state = loader.state_dict()
-    del loader
-    loader = stream()
-    loader.load_state_dict(state)
-    received = list(loader) or list(loader)
-    assert received == expected[1]
-    assert list(loader) == expected[2]
-    del loader
-
-
-@pytest.mark.limit(30)
-@pytest.mark.parametrize(
-    ("redirect", "num_workers", "received"),
-    [
-        *itertools.product([True], [0, 2], [1, 4, BATCHES - 1]),
-        *itertools.product([False], [0, 2], [4]),
-    ],
-)
-def test_a_map_goes_on_under_a_stateful_data_loader(
-    small: PackedFiles, node: Served, redirect: bool, num_workers: int, received: int
-) -> None:
-    def mapped() -> tuple[MapDataset, StatefulDataLoader[Any]]:
-        dataset = MapDataset(
-            small.path, transform=transforms.number, redirect=redirect, node=node.idle(), **LITTLE
-        )
-        return dataset, StatefulDataLoader(
-            dataset, batch_size=10, shuffle=True, num_workers=num_workers
-        )
-
-    torch.manual_seed(3)
-    dataset, loader = mapped()
-    expected = []
-    for epoch in range(2):
-        dataset.set_epoch(epoch)
-        expected.append([batch.tolist() for batch in loader])
-    assert sorted(flat(expected[0])) == sorted(flat(expected[1])) == list(range(SIZE))
-    del dataset, loader
-
-    torch.manual_seed(3)
-    dataset, loader = mapped()
-    dataset.set_epoch(0)
-    assert [b.tolist() for b in itertools.islice(loader, received)] == expected[0][:received]
-    state = loader.state_dict()
-    del dataset, loader
-    for _ in range(2):
-        dataset, loader = mapped()
-        loader.load_state_dict(through_torch_unsafe(state))
-        iterator = iter(loader)
-        assert next(iterator).tolist() == expected[0][received]
-        later = loader.state_dict()
-        del dataset, loader, iterator
-    dataset, loader = mapped()
-    loader.load_state_dict(later)
-    assert [batch.tolist() for batch in loader] == expected[0][received + 1 :]
-    dataset.set_epoch(1)
-    again = flat(batch.tolist() for batch in loader)
-    assert sorted(again) == list(range(SIZE))
-    if redirect:
-        assert again == flat(expected[1])
-    del dataset, loader
-
-
-def test_another_number_of_workers_is_refused(small: PackedFiles, node: Served) -> None:
-    def stream(num_workers: int) -> StatefulDataLoader[Any]:
-        dataset = StreamDataset(
-            small.path, 10, transform=transforms.key, node=node.idle(), **LITTLE
-        )
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=num_workers)
-
-    loader = stream(2)
-    next(iter(loader))
-    state = loader.state_dict()
-    del loader
-    loader = stream(1)
-    with pytest.raises((WrongCallError, AssertionError, KeyError)) as caught:
-        loader.load_state_dict(state)
-        list(loader)
-    traceback.clear_frames(caught.tb)
-
-
-def test_states_of_datasets_are_plain(small: PackedFiles, node: Served) -> None:
-    dataset = StreamDataset(small.path, 10, node=node.name, **LITTLE)
-    list(itertools.islice(DataLoader(dataset, batch_size=None), 3))
-    assert pickle.loads(pickle.dumps(dataset.state_dict())) == through_json(dataset.state_dict())
-    wrong = {**dataset.state_dict(), "workers": 4}
-    with pytest.raises(WrongCallError, match=r"keep num_workers.*gristway\.Loader"):
-        dataset.load_state_dict(wrong)
-    for nonsense in ({"epoch": 1, "workers": 1}, {"epoch": "x", "step": 0, "workers": 1}):
-        with pytest.raises(WrongCallError):
-            dataset.load_state_dict(nonsense)
 
 
 def test_a_loader_that_refuses_a_state_goes_on_as_before(small: PackedFiles, node: Served) -> None:

@@ -1,11 +1,9 @@
 package org.gristway.peer;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -44,64 +42,22 @@ import org.jspecify.annotations.Nullable;
  */
 final class PeerLink implements Line {
 
-  /** What is done about what a peer says. */
-  interface Listener {
+  private static final byte ALIVE = 1;
+  private static final byte MOVED = 2;
+  private static final byte PARCEL = 3;
+  private static final byte BYE = 4;
+  private static final byte LOST = 5;
+  private static final byte FETCH = 6;
+  private static final byte KEPT = 7;
 
-    /** A rank of the peer has come as far. */
-    void moved(int rank, PostOffice.Place place) throws IOException;
-
-    /** An empty parcel for what a rank of the peer pushes to one of this node that has room. */
-    Parcel parcel(int from, int to, long epoch, long step) throws IOException;
-
-    /** Refuses a sample that cannot be meant, before there is memory for it. */
-    void check(int position, long sample, long length) throws IOException;
-
-    /** A parcel is complete. */
-    void arrived(Parcel parcel);
-
-    /** A parcel has been written, and its memory is free. */
-    void sent(Parcel parcel);
-
-    /** Refuses a request for a sample that cannot be meant. */
-    void checkFetch(int rank, long sample, int tier) throws IOException;
-
-    /** The length of a sample. */
-    long length(long sample);
-
-    /**
-     * Copies a sample that a rank of this node keeps; false if it does not.
-     *
-     * @param target of the sample's length; if it was not there, it may hold anything
-     */
-    boolean copyKept(int rank, long sample, int tier, MemorySegment target);
-
-    /** The peer is done, and says nothing more. */
-    void left();
-
-    /** The peer gives the job up. */
-    void lost(String why);
-
-    /** The connection has failed. */
-    void broken(Exception why);
-  }
-
-  private static final int ALIVE = 1;
-  private static final int MOVED = 2;
-  private static final int PARCEL = 3;
-  private static final int BYE = 4;
-  private static final int LOST = 5;
-  private static final int FETCH = 6;
-  private static final int KEPT = 7;
-
+  private static final int HEAD = 32; // of the longest, less what is repeated
   private static final long MISSING = -1;
 
-  private static final int BUFFER = 1 << 16;
   private static final int MOST_TEXT = 4096;
 
   /** Answers that may be due to a peer at once: it asks with some threads a rank. */
   private static final int MOST_ASKED = 1 << 14;
 
-  private static final long AT_ONCE = 1 << 30;
   private static final long LAST_WORDS_MILLIS = 1000;
 
   /** Something to say. */
@@ -122,11 +78,9 @@ final class PeerLink implements Line {
   /** A sample that the peer wants. */
   private record Asked(long ticket, int rank, long sample, int tier) {}
 
-  private final SocketChannel channel;
-  private final Listener listener;
+  private final PeerChannel channel;
+  private final PeerListener listener;
   private final BlockingQueue<Saying> sayings = new LinkedBlockingQueue<>();
-  private final ByteBuffer in = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
-  private final ByteBuffer out = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
   private final Thread writer;
   private final Thread reader;
   private final Thread answerer; // which may have to wait for a disk, as none of the others does
@@ -136,12 +90,10 @@ final class PeerLink implements Line {
   private final BlockingQueue<Asked> asked = new LinkedBlockingQueue<>();
   private final Semaphore answered = new Semaphore(1); // the answer before is written
   private volatile boolean isOver; // nothing more is written, or read
-  private volatile long heard = System.nanoTime();
 
-  PeerLink(SocketChannel channel, String name, Listener listener) {
-    this.channel = channel;
+  PeerLink(SocketChannel channel, String name, PeerListener listener) {
+    this.channel = new PeerChannel(channel);
     this.listener = listener;
-    this.in.flip();
     this.writer = Thread.ofPlatform().name("gristway-to-" + name).daemon().unstarted(this::write);
     this.reader = Thread.ofPlatform().name("gristway-from-" + name).daemon().unstarted(this::read);
     this.answerer =
@@ -150,14 +102,14 @@ final class PeerLink implements Line {
 
   @Override
   public void start() {
-    heard = System.nanoTime();
+    channel.heardNow();
     writer.start();
     reader.start();
   }
 
   @Override
   public long heard() {
-    return heard;
+    return channel.heard();
   }
 
   @Override
@@ -215,20 +167,12 @@ final class PeerLink implements Line {
 
   @Override
   public void stopHearing() {
-    try {
-      channel.shutdownInput();
-    } catch (IOException closed) {
-      // Then it hears nothing either.
-    }
+    channel.stopHearing();
   }
 
   @Override
   public void abort() {
-    try {
-      channel.close();
-    } catch (IOException ignored) {
-      // Nobody is left who would care.
-    }
+    channel.close();
     writer.interrupt();
   }
 
@@ -236,34 +180,18 @@ final class PeerLink implements Line {
     try {
       while (true) {
         @Nullable Saying saying = sayings.poll(Peers.SIGN_NANOS, TimeUnit.NANOSECONDS);
+        write(saying);
+        channel.flush();
         switch (saying) {
-          case null -> flush(out.put((byte) ALIVE));
-          case Saying.Moved moved -> {
-            put(MOVED).putInt(moved.rank());
-            flush(out.putLong(moved.place().epoch()).putLong(moved.place().step()));
-          }
-          case Saying.Sent(Parcel parcel) -> {
-            write(parcel);
-            listener.sent(parcel);
-          }
-          case Saying.Fetch(long ticket, Wanted sample) -> {
-            put(FETCH).putLong(ticket).putInt(sample.rank());
-            flush(out.putLong(sample.sample()).putInt(sample.tier()));
-          }
-          case Saying.Kept kept -> {
-            write(kept);
+          case Saying.Sent(Parcel parcel) -> listener.sent(parcel);
+          case Saying.Kept _ -> {
+            due.decrementAndGet();
             answered.release();
           }
-          case Saying.Bye _ -> {
-            flush(put(BYE));
+          case Saying.Bye _, Saying.Lost _ -> {
             return;
           }
-          case Saying.Lost(String why) -> {
-            byte[] text = why.getBytes(StandardCharsets.UTF_8);
-            int length = Math.min(text.length, MOST_TEXT);
-            flush(put(LOST).putInt(length).put(text, 0, length));
-            return;
-          }
+          case null, default -> {}
         }
       }
     } catch (IOException | RuntimeException failed) {
@@ -285,38 +213,40 @@ final class PeerLink implements Line {
     }
   }
 
-  private ByteBuffer put(int kind) {
-    return out.put((byte) kind);
-  }
-
-  private void flush(ByteBuffer buffer) throws IOException {
-    buffer.flip();
-    while (buffer.hasRemaining()) {
-      channel.write(buffer);
+  private void write(@Nullable Saying saying) throws IOException {
+    ByteBuffer out = channel.out(HEAD);
+    switch (saying) {
+      case null -> out.put(ALIVE);
+      case Saying.Moved(int rank, PostOffice.Place place) ->
+          out.put(MOVED).putInt(rank).putLong(place.epoch()).putLong(place.step());
+      case Saying.Sent(Parcel parcel) -> write(parcel, out.put(PARCEL));
+      case Saying.Fetch(long ticket, Wanted sample) -> {
+        out.put(FETCH).putLong(ticket);
+        out.putInt(sample.rank()).putLong(sample.sample()).putInt(sample.tier());
+      }
+      case Saying.Kept(long ticket, MemorySegment bytes) -> {
+        out.put(KEPT).putLong(ticket).putLong(bytes == null ? MISSING : bytes.byteSize());
+        if (bytes != null) {
+          channel.write(bytes);
+        }
+      }
+      case Saying.Bye _ -> out.put(BYE);
+      case Saying.Lost(String why) -> {
+        byte[] text = why.getBytes(StandardCharsets.UTF_8);
+        int length = Math.min(text.length, MOST_TEXT);
+        channel.out(HEAD + length).put(LOST).putInt(length).put(text, 0, length);
+      }
     }
-    buffer.clear();
   }
 
-  private void write(Parcel parcel) throws IOException {
-    put(PARCEL).putInt(parcel.from()).putInt(parcel.to());
+  private void write(Parcel parcel, ByteBuffer out) throws IOException {
+    out.putInt(parcel.from()).putInt(parcel.to());
     out.putLong(parcel.epoch()).putLong(parcel.step()).putInt(parcel.count());
     for (int i = 0; i < parcel.count(); i++) {
-      if (out.remaining() < 20) {
-        flush(out);
-      }
-      out.putInt(parcel.position(i)).putLong(parcel.sample(i)).putLong(parcel.length(i));
+      channel.out(20).putInt(parcel.position(i));
+      out.putLong(parcel.sample(i)).putLong(parcel.length(i));
     }
-    flush(out);
-    write(parcel.data().asSlice(0, parcel.bytes()));
-  }
-
-  private void write(Saying.Kept kept) throws IOException {
-    MemorySegment bytes = kept.bytes();
-    flush(put(KEPT).putLong(kept.ticket()).putLong(bytes == null ? MISSING : bytes.byteSize()));
-    if (bytes != null) {
-      write(bytes);
-    }
-    due.decrementAndGet();
+    channel.write(parcel.data().asSlice(0, parcel.bytes()));
   }
 
   /** Looks for what the peer wants, one sample after the other. */
@@ -341,25 +271,14 @@ final class PeerLink implements Line {
     }
   }
 
-  private void write(MemorySegment bytes) throws IOException {
-    for (long at = 0; at < bytes.byteSize(); ) {
-      ByteBuffer part = bytes.asSlice(at, Math.min(AT_ONCE, bytes.byteSize() - at)).asByteBuffer();
-      at += part.remaining();
-      while (part.hasRemaining()) {
-        channel.write(part);
-      }
-    }
-  }
-
   private void read() {
     try {
       while (true) {
-        need(1);
-        int kind = in.get();
+        byte kind = channel.in(1).get();
         switch (kind) {
           case ALIVE -> {}
           case MOVED -> {
-            need(20);
+            ByteBuffer in = channel.in(20);
             int rank = in.getInt();
             listener.moved(rank, new PostOffice.Place(in.getLong(), in.getLong()));
           }
@@ -391,7 +310,7 @@ final class PeerLink implements Line {
   }
 
   private void readFetch() throws IOException {
-    need(24);
+    ByteBuffer in = channel.in(24);
     long ticket = in.getLong();
     int rank = in.getInt();
     long sample = in.getLong();
@@ -407,7 +326,7 @@ final class PeerLink implements Line {
   }
 
   private void readKept() throws IOException {
-    need(16);
+    ByteBuffer in = channel.in(16);
     long ticket = in.getLong();
     long length = in.getLong();
     Wanted sample = wanted.remove(ticket);
@@ -422,18 +341,18 @@ final class PeerLink implements Line {
     } else if (sample.begin()) {
       boolean isHere = false;
       try {
-        fill(sample.target());
+        channel.read(sample.target());
         isHere = true;
       } finally {
         sample.end(isHere);
       }
     } else {
-      skip(length);
+      channel.skip(length);
     }
   }
 
   private Parcel readParcel() throws IOException {
-    need(28);
+    ByteBuffer in = channel.in(28);
     int from = in.getInt();
     int to = in.getInt();
     Parcel parcel = listener.parcel(from, to, in.getLong(), in.getLong());
@@ -443,7 +362,7 @@ final class PeerLink implements Line {
     }
     int before = -1;
     for (int i = 0; i < count; i++) {
-      need(20);
+      channel.in(20);
       int position = in.getInt();
       long sample = in.getLong();
       long length = in.getLong();
@@ -454,68 +373,18 @@ final class PeerLink implements Line {
       listener.check(position, sample, length);
       parcel.add(position, sample, length);
     }
-    fill(parcel.data().asSlice(0, parcel.bytes()));
+    channel.read(parcel.data().asSlice(0, parcel.bytes()));
     return parcel;
   }
 
   private String readText() throws IOException {
-    need(4);
-    int length = in.getInt();
+    int length = channel.in(4).getInt();
     if (length < 0 || length > MOST_TEXT) {
       throw new IOException("it says something of " + length + " bytes");
     }
     byte[] text = new byte[length];
-    fill(ByteBuffer.wrap(text));
+    channel.read(MemorySegment.ofArray(text));
     // It becomes part of an error, which is one line.
     return new String(text, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " ");
-  }
-
-  private void fill(MemorySegment target) throws IOException {
-    for (long at = 0; at < target.byteSize(); ) {
-      MemorySegment part = target.asSlice(at, Math.min(AT_ONCE, target.byteSize() - at));
-      fill(part.asByteBuffer());
-      at += part.byteSize();
-    }
-  }
-
-  /** Reads something for which nobody waits any more. */
-  private void skip(long bytes) throws IOException {
-    for (long left = bytes; left > 0; ) {
-      need(1);
-      int part = (int) Math.min(left, in.remaining());
-      in.position(in.position() + part);
-      left -= part;
-    }
-  }
-
-  /** Fills a buffer: first with what was read ahead. */
-  private void fill(ByteBuffer target) throws IOException {
-    int ahead = Math.min(in.remaining(), target.remaining());
-    target.put(in.slice(in.position(), ahead));
-    in.position(in.position() + ahead);
-    while (target.hasRemaining()) {
-      hear(channel.read(target));
-    }
-  }
-
-  /** Reads until so many bytes are there. */
-  private void need(int bytes) throws IOException {
-    if (in.remaining() < bytes) {
-      in.compact();
-      try {
-        while (in.position() < bytes) {
-          hear(channel.read(in));
-        }
-      } finally {
-        in.flip();
-      }
-    }
-  }
-
-  private void hear(int bytes) throws IOException {
-    if (bytes < 0) {
-      throw new EOFException("it has closed the connection");
-    }
-    heard = System.nanoTime();
   }
 }

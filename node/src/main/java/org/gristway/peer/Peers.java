@@ -239,11 +239,11 @@ final class Peers implements PostOffice.Carrier, PeerCaches {
   }
 
   /** What is done about what a node says. */
-  PeerLink.Listener listener(int node) {
+  PeerListener listener(int node) {
     return new FromPeer(node);
   }
 
-  private final class FromPeer implements PeerLink.Listener {
+  private final class FromPeer implements PeerListener {
 
     private final int node;
 

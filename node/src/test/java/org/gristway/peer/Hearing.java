@@ -120,16 +120,16 @@ final class Hearing implements AutoCloseable {
   }
 
   /** Passes on what a link says, and notes it. */
-  private final class Recorder implements PeerLink.Listener {
+  private final class Recorder implements PeerListener {
 
-    private final PeerLink.Listener listener;
+    private final PeerListener listener;
     private final CountDownLatch ended = new CountDownLatch(1);
     private final List<Parcel> parcels = new ArrayList<>();
     private int understood;
     private boolean hasLeft;
     private @Nullable Exception why;
 
-    Recorder(PeerLink.Listener listener) {
+    Recorder(PeerListener listener) {
       this.listener = listener;
     }
 

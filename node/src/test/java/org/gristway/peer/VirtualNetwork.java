@@ -104,7 +104,7 @@ final class VirtualNetwork {
 
     private final int own;
     private final int other;
-    private final PeerLink.Listener listener;
+    private final PeerListener listener;
     private long heard;
     private long written; // when the last of what was said is written, at the earliest
     private long said; // when something was last written
@@ -113,7 +113,7 @@ final class VirtualNetwork {
     private boolean hearsNoMore;
     private boolean isClosed;
 
-    End(int own, int other, PeerLink.Listener listener) {
+    End(int own, int other, PeerListener listener) {
       this.own = own;
       this.other = other;
       this.listener = listener;
