@@ -56,6 +56,7 @@ final class ReadArm {
       }
       long cpu = system().getProcessCpuTime();
       long stall = loader.counter(ReadCounter.STALL_NANOS);
+      long reads = loader.counter(ReadCounter.STORAGE_READS);
       long samples = 0;
       long bytes = 0;
       for (int epoch = 0; epoch < epochs && seconds(start) < leftOut + most; epoch++) {
@@ -66,6 +67,7 @@ final class ReadArm {
               start = System.nanoTime();
               cpu = system().getProcessCpuTime();
               stall = loader.counter(ReadCounter.STALL_NANOS);
+              reads = loader.counter(ReadCounter.STORAGE_READS);
             }
             continue;
           }
@@ -79,11 +81,13 @@ final class ReadArm {
         }
       }
       double time = seconds(start);
+      reads = loader.counter(ReadCounter.STORAGE_READS) - reads;
       System.gc();
       Runtime runtime = Runtime.getRuntime();
       System.out.printf(
           Locale.ROOT,
-          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d storage=%d open=%.6f%n",
+          "samples=%d bytes=%d seconds=%.6f cpu=%.6f stall=%.6f heap=%d storage=%d open=%.6f"
+              + " reads=%d%n",
           samples,
           bytes,
           time,
@@ -91,7 +95,8 @@ final class ReadArm {
           (loader.counter(ReadCounter.STALL_NANOS) - stall) / 1e9,
           runtime.totalMemory() - runtime.freeMemory(),
           loader.counter(ReadCounter.STORAGE_BYTES),
-          open);
+          open,
+          reads);
     }
   }
 

@@ -93,7 +93,7 @@ final class DeliveryProbe {
     return median(ofLoaders) / SAMPLES;
   }
 
-  /** The median of what something takes, done again and again, once its code is compiled. */
+  /** What something takes on the average, done again and again, once its code is compiled. */
   private static double usual(long nanos, Runnable something) {
     List<Double> seconds = new ArrayList<>();
     long begin = System.nanoTime();
@@ -102,7 +102,11 @@ final class DeliveryProbe {
       something.run();
       seconds.add((System.nanoTime() - start) / 1e9);
     } while (System.nanoTime() - begin < nanos);
-    return median(seconds.subList(seconds.size() / 2, seconds.size()));
+    return seconds.stream()
+        .skip(seconds.size() / 2)
+        .mapToDouble(each -> each)
+        .average()
+        .orElseThrow();
   }
 
   private static double median(List<Double> values) {

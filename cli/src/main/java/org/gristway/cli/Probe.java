@@ -37,7 +37,13 @@ final class Probe {
   private static final int SPACE_SHARE = 10; // of what is free
   private static final long BLOCK = 4 << 20;
   private static final long LARGEST = 4 << 20;
-  private static final long[] SIZES = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, LARGEST};
+
+  /**
+   * The largest first: what a limit of bytes has saved up during small reads is used up at once by
+   * large ones, and only slowly by those that it hardly holds back.
+   */
+  private static final long[] SIZES = {LARGEST, 1 << 20, 256 << 10, 64 << 10, 16 << 10, 4 << 10};
+
   private static final int MOST_AT_ONCE = 16;
   private static final int[] AT_ONCE = {1, 4, MOST_AT_ONCE};
 

@@ -86,24 +86,88 @@ public final class ProbeCosts {
     return new Curve(points);
   }
 
-  /**
-   * Bytes a second by the size of a read. Between two sizes that were measured, there are as many
-   * reads a second as of the smaller one until they are as many bytes as of the larger: either the
-   * one or the other is what limits storage.
-   */
+  /** Bytes a second by the size of a read: those that were measured, and two between any two. */
   private static Curve bySize(List<ProbeResult.Reads> measured) {
     NavigableMap<Double, Double> points = new TreeMap<>();
-    for (int i = 0; i < measured.size(); i++) {
-      ProbeResult.Reads each = measured.get(i);
-      points.put((double) each.bytes(), each.rate());
-      if (i + 1 < measured.size()) {
-        ProbeResult.Reads larger = measured.get(i + 1);
-        double asManyBytes = larger.rate() / each.perSecond();
-        if (asManyBytes > each.bytes() && asManyBytes < larger.bytes()) {
-          points.put(asManyBytes, larger.rate());
-        }
+    measured.forEach(each -> points.put((double) each.bytes(), each.rate()));
+    double best = measured.stream().mapToDouble(ProbeResult.Reads::rate).max().orElseThrow();
+    for (int i = 0; i + 1 < measured.size(); i++) {
+      Between between = Between.of(measured, i, best);
+      for (double bytes : new double[] {between.middle(), between.bend()}) {
+        points.putIfAbsent(bytes, bytes / between.seconds(bytes));
       }
     }
     return new Curve(points);
+  }
+
+  /**
+   * What a read takes of the storage whose size is between two that were measured. Level while
+   * requests are the limit, it rises with the bytes where those are, and ever faster from one to
+   * the other. So it lies below the line between the two; and above those through neighbours on
+   * each side, drawn on. It is taken to be what these have it to be, which is right where one limit
+   * takes over from the other at once, as in storage that is rented by them.
+   *
+   * @param before the next smaller read, or again the smaller of the two
+   * @param after the next larger read, or again the larger
+   * @param best bytes a second of any size
+   */
+  private record Between(
+      ProbeResult.Reads before,
+      ProbeResult.Reads smaller,
+      ProbeResult.Reads larger,
+      ProbeResult.Reads after,
+      double best) {
+
+    static Between of(List<ProbeResult.Reads> measured, int smaller, double best) {
+      return new Between(
+          measured.get(Math.max(0, smaller - 1)),
+          measured.get(smaller),
+          measured.get(smaller + 1),
+          measured.get(Math.min(measured.size() - 1, smaller + 2)),
+          best);
+    }
+
+    double seconds(double bytes) {
+      double most = line(smaller, larger, bytes);
+      return Math.min(most, Math.max(fromBelow(bytes), fromAbove(bytes)));
+    }
+
+    /** Between them on a scale of powers. */
+    double middle() {
+      return Math.sqrt((double) smaller.bytes() * larger.bytes());
+    }
+
+    /** Where that from above takes over. */
+    double bend() {
+      double low = smaller.bytes();
+      double high = larger.bytes();
+      while (high - low > 1) {
+        double middle = (low + high) / 2;
+        if (fromBelow(middle) > fromAbove(middle)) {
+          low = middle;
+        } else {
+          high = middle;
+        }
+      }
+      return Math.rint(high);
+    }
+
+    /** What it takes at least, by the smaller reads. */
+    private double fromBelow(double bytes) {
+      return Math.max(smaller.seconds(), line(before, smaller, bytes));
+    }
+
+    /** What it takes at least, by the larger reads. */
+    private double fromAbove(double bytes) {
+      return Math.max(bytes / best, line(larger, after, bytes));
+    }
+
+    private static double line(ProbeResult.Reads one, ProbeResult.Reads other, double bytes) {
+      if (one.equals(other)) {
+        return 0; // nothing is known of it
+      }
+      double slope = (other.seconds() - one.seconds()) / (other.bytes() - one.bytes());
+      return one.seconds() + slope * (bytes - one.bytes());
+    }
   }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.data.Percentage;
 import org.gristway.simulator.CostModel;
@@ -53,6 +54,22 @@ class ProbeCostsTest {
     Storage disk = ProbeCosts.storage(ProbedStorage.DISK.result());
     assertThat(disk.rate(100_000, 16, 1)).isCloseTo(200 * 100_000, CLOSE);
     assertThat(disk.rate(16 << 20, 16, 1)).isCloseTo(180e6, CLOSE);
+  }
+
+  @Test
+  void storage_without_such_limits_takes_more_for_each_byte() {
+    double each = 10e-6;
+    double rate = 3e9;
+    List<ProbeResult.Reads> reads = new ArrayList<>();
+    for (long bytes = 4 << 10; bytes <= 4 << 20; bytes *= 4) {
+      reads.add(new ProbeResult.Reads(bytes, 16, bytes / (each + bytes / rate), 0));
+      reads.add(new ProbeResult.Reads(bytes, 1, bytes / (16 * each + bytes / rate), 0));
+    }
+    Storage storage = ProbeCosts.storage(new ProbeResult(1, true, reads, 1, 1, 1, 1, 1, 1, 1));
+    Percentage near = Percentage.withPercentage(5);
+    for (double bytes = 4 << 10; bytes <= 4 << 20; bytes *= 1.3) {
+      assertThat(storage.bySize().at(bytes)).isCloseTo(bytes / (each + bytes / rate), near);
+    }
   }
 
   @Test
