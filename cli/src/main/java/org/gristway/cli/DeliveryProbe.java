@@ -26,11 +26,19 @@ final class DeliveryProbe {
   private static final long COPIED_FROM = 128 << 20; // more than caches hold
   private static final long COPIED_TO = 32 << 20;
   private static final long COPY_NANOS = 600_000_000L;
-  private static final int SAMPLES = 50_000;
-  private static final long DELIVERY_NANOS = 450_000_000L;
+  private static final int SAMPLES = 100_000;
 
-  /** Where its threads happen to run makes a difference of half, as long as a loader lives. */
-  private static final int LOADERS = 13;
+  /**
+   * Some, since where its threads happen to run makes a difference of half as long as a loader
+   * lives; and few, since what is compiled after many is faster than in a run that has one.
+   */
+  private static final int LOADERS = 4;
+
+  private static final long DELIVERY_NANOS = 1_000_000_000L;
+
+  /** Written, and never read, so that no compiler leaves out what it is made of. */
+  @SuppressWarnings("unused")
+  private static volatile long seen;
 
   private final ProbeFolder folder;
 
@@ -84,13 +92,22 @@ final class DeliveryProbe {
     Path dataset = folder.file("samples.gw");
     Packer.pack(List.of(archive), dataset, PackOptions.DEFAULT, Progress.NONE, _ -> {});
     LoaderOptions options = LoaderOptions.DEFAULT.withPolicy(UnboundedPolicy.NAME);
-    List<Double> ofLoaders = new ArrayList<>();
+    double sum = 0;
     for (int i = 0; i < LOADERS; i++) {
       try (Loader loader = Loader.open(dataset, options)) {
-        ofLoaders.add(usual(DELIVERY_NANOS, () -> loader.epoch().forEach(Batch::size)));
+        sum += usual(DELIVERY_NANOS, () -> loader.epoch().forEach(DeliveryProbe::look));
       }
     }
-    return median(ofLoaders) / SAMPLES;
+    return sum / LOADERS / SAMPLES;
+  }
+
+  /** Asks for each sample's length, as whoever uses it must. */
+  private static void look(Batch batch) {
+    long bytes = 0;
+    for (int i = 0; i < batch.size(); i++) {
+      bytes += batch.length(i);
+    }
+    seen = bytes;
   }
 
   /** What something takes on the average, done again and again, once its code is compiled. */
@@ -107,9 +124,5 @@ final class DeliveryProbe {
         .mapToDouble(each -> each)
         .average()
         .orElseThrow();
-  }
-
-  private static double median(List<Double> values) {
-    return values.stream().sorted().toList().get(values.size() / 2);
   }
 }

@@ -20,11 +20,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.dataset.Workers;
 import org.gristway.os.NativeFile;
 import org.gristway.os.PrivateMemory;
+import org.jspecify.annotations.Nullable;
 
 /** Measures storage and memory. Each measurement is bounded in time, and the space it takes. */
 final class Probe {
@@ -53,11 +55,11 @@ final class Probe {
   static final int SMALL_FILES = 1000;
 
   private static final long WRITE_NANOS = 12_000_000_000L;
-  private static final long READ_NANOS = 600_000_000L;
+  private static final long READ_NANOS = 700_000_000L;
   private static final long SMALL_NANOS = 3_000_000_000L; // to write them, and again to read them
 
   /** Storage that is limited lets pass what it has saved up: that is not its rate. */
-  private static final long SAVED_UP_NANOS = 200_000_000L;
+  private static final long SAVED_UP_NANOS = 300_000_000L;
 
   private final ProbeFolder folder;
   private final Progress progress;
@@ -104,8 +106,7 @@ final class Probe {
       isDirect = direct.isDirect();
       for (int atOnce : AT_ONCE) {
         for (long size : SIZES) {
-          read(direct, bytes, memory.segment(), size, atOnce, patient(SAVED_UP_NANOS));
-          reads.add(read(direct, bytes, memory.segment(), size, atOnce, patient(READ_NANOS)));
+          reads.add(read(direct, bytes, memory.segment(), size, atOnce));
         }
       }
     }
@@ -176,31 +177,46 @@ final class Probe {
 
   /**
    * Reads of one size at random places, some at once. One thread asks for them and takes them up in
-   * that order, as a lane does: on fast storage waking others takes a good part of the time.
+   * that order, as a lane does: on fast storage waking others takes a good part of the time. What
+   * is done while they begin and end does not count.
    */
   private ProbeResult.Reads read(
-      NativeFile file, long fileBytes, MemorySegment memory, long size, int atOnce, long nanos)
+      NativeFile file, long fileBytes, MemorySegment memory, long size, int atOnce)
       throws IOException {
     SplittableRandom random = new SplittableRandom(atOnce);
-    ArrayDeque<Future<Long>> asked = new ArrayDeque<>();
-    Duration before = processorTime();
-    long start = System.nanoTime();
-    long begun = 0;
-    long bytes = 0;
+    ArrayDeque<Future<?>> asked = new ArrayDeque<>();
+    LongAdder done = new LongAdder();
+    int begun = 0;
+    Moment from = Moment.of(done);
+    Moment to = from;
+    long end = from.nanos() + patient(SAVED_UP_NANOS);
+    boolean counts = false;
     try (ExecutorService threads = Executors.newFixedThreadPool(atOnce)) {
-      while (System.nanoTime() - start < nanos || !asked.isEmpty()) {
-        if (asked.size() < WAITING * atOnce && System.nanoTime() - start < nanos) {
+      while (!counts || to.reads() == from.reads()) {
+        if (asked.size() < WAITING * atOnce) {
           MemorySegment target = memory.asSlice(begun++ % (WAITING * atOnce) * LARGEST, size);
           long offset = random.nextLong(fileBytes / size) * size;
-          Callable<Long> reading =
+          Callable<@Nullable Void> reading =
               () -> {
                 file.readFully(target, size, offset);
-                return size;
+                done.increment();
+                return null;
               };
           asked.add(threads.submit(reading));
         } else {
-          bytes += asked.remove().get();
+          asked.remove().get();
         }
+        if (System.nanoTime() >= end) {
+          to = Moment.of(done);
+          if (!counts) {
+            counts = true;
+            from = to;
+            end = from.nanos() + patient(READ_NANOS);
+          }
+        }
+      }
+      while (!asked.isEmpty()) {
+        asked.remove().get();
       }
     } catch (ExecutionException failed) {
       if (failed.getCause() instanceof IOException io) {
@@ -211,10 +227,18 @@ final class Probe {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("the probe is interrupted");
     }
-    double seconds = seconds(start);
-    double busy = processorTime().minus(before).toNanos() / 1e9 / seconds;
-    progress.advance(bytes);
-    return new ProbeResult.Reads(size, atOnce, bytes / seconds, busy);
+    progress.advance(begun * size);
+    double seconds = (to.nanos() - from.nanos()) / 1e9;
+    double busy = to.processors().minus(from.processors()).toNanos() / 1e9 / seconds;
+    return new ProbeResult.Reads(size, atOnce, (to.reads() - from.reads()) * size / seconds, busy);
+  }
+
+  /** How far reading was, and what it had taken. */
+  private record Moment(long nanos, long reads, Duration processors) {
+
+    static Moment of(LongAdder done) {
+      return new Moment(System.nanoTime(), done.sum(), processorTime());
+    }
   }
 
   /** What this process has taken of the processors so far. */
