@@ -2,8 +2,6 @@ package org.gristway.benchmarks;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.lang.management.MemoryPoolMXBean;
-import java.lang.management.MemoryType;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -50,9 +48,9 @@ final class SimulateBenchmark implements Main.Benchmark {
     scale(large.name(), TO_256);
     System.out.printf(
         Locale.ROOT,
-        "%nboth: %.0f s, at most %.0f MB of heap%n",
+        "%nboth: %.0f s, in a heap that may have %.0f MB%n",
         (System.nanoTime() - start) / 1e9,
-        heapPeak() / 1e6);
+        Runtime.getRuntime().maxMemory() / 1e6);
     sampled(all, large.simulated());
     cost(rounds);
     for (Map.Entry<String, String> picture : pictures.entrySet()) {
@@ -94,14 +92,6 @@ final class SimulateBenchmark implements Main.Benchmark {
           100 * largest,
           which);
     }
-  }
-
-  private static double heapPeak() {
-    return ManagementFactory.getMemoryPoolMXBeans().stream()
-        .filter(pool -> pool.getType() == MemoryType.HEAP)
-        .map(MemoryPoolMXBean::getPeakUsage)
-        .mapToLong(usage -> usage.getUsed())
-        .sum();
   }
 
   private static List<List<Simulated>> study(Scenario scenario, int[] nodes) {
