@@ -19,7 +19,7 @@ from processes import handover_bytes, memory_files, nodes
 from reading import LITTLE, Datasets, Run, flat, keyed, keys_of, order_of_read
 
 from gristway import Loader, WrongCallError
-from gristway import workers as pools
+from gristway import worker_processes as pools
 from gristway.source import Source
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from reading import flat, keyed
 
 import gristway
 from gristway import Loader, WrongCallError
-from gristway import workers as pools
+from gristway import worker_processes as pools
 
 if TYPE_CHECKING:
     from served import Served

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
+from gristway import worker_processes
 from gristway import workers as pools
 from gristway.batch import Sample
 from gristway.collate import Collate, labels_array, uses_torch
@@ -228,7 +229,7 @@ class Loader:
                 self._pool_finalizer = weakref.finalize(self, self._pool.close)
             else:
                 self._pools += 1
-                self._pool = pools.InProcesses(
+                self._pool = worker_processes.InProcesses(
                     self._transform,
                     self._collate,
                     self._num_workers,
