@@ -186,14 +186,18 @@ def _await_end(folder: Path, before: set[int]) -> dict[int, str]:
     # Python starts this one when it is first needed, for the whole session.
     tracker = multiprocessing.resource_tracker._resource_tracker._pid  # type: ignore[attr-defined]
     deadline = time.monotonic() + GRACE_SECONDS
+    seen: set[int] = set()
     while True:
         ours = _processes_with(f"GRISTWAY_RUNTIME_DIR={folder}")
         ours |= descendants(os.getpid()) - before
-        alive = {pid: _command(pid) for pid in ours - {os.getpid(), tracker}}
+        ours -= {os.getpid(), tracker}
+        alive = {pid: _command(pid) for pid in ours}
         # A process that has ended and is not waited for has no command.
         alive = {pid: words for pid, words in alive.items() if words}
-        if not alive or time.monotonic() > deadline:
+        # One that has ended during this look may have started another, which it came too early for.
+        if (not alive and ours <= seen) or time.monotonic() > deadline:
             return alive
+        seen |= ours
         time.sleep(0.02)
 
 
