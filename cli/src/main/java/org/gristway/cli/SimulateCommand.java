@@ -61,7 +61,8 @@ final class SimulateCommand implements CliCommand {
   @Option(
       names = "--policy",
       paramLabel = "NAME",
-      description = "Only this one of the scenario's policies; may be given several times.")
+      split = ",",
+      description = "Only these of the scenario's policies.")
   private List<String> policies = new ArrayList<>();
 
   @Option(

@@ -144,8 +144,7 @@ class SimulateCommandTest {
 
   @Test
   void what_is_printed_is_what_options_make_of_it() throws IOException {
-    List<Object> options =
-        List.of("--nodes", 2, "--policy", "sample-order", "--policy", "clairvoyant");
+    List<Object> options = List.of("--nodes", 2, "--policy", "sample-order,clairvoyant");
     String printed = simulate("nopfs-1", options, "--print").outText();
     assertThat(printed.lines())
         .contains(
