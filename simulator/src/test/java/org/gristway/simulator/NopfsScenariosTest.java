@@ -44,6 +44,9 @@ class NopfsScenariosTest {
         double ratio = result.seconds() / published;
         assertThat(ratio).as("%s: %.2f s", result.policy(), result.seconds()).isBetween(0.9, 1.1);
       }
+      assertThat(SimulatorPage.cells("`" + result.policy() + "`").get(number - 1))
+          .as("what docs/simulator.md says of %s", result.policy())
+          .startsWith(result.ran() ? SimulatorPage.seconds(result.seconds()) : "cannot run");
     }
   }
 }

@@ -70,6 +70,10 @@ class SizingStudyTest {
   void a_run_takes_what_the_thesis_says(Sized sized) {
     double seconds = SECONDS.get(sized);
     assertThat(seconds / sized.published()).as("%.0f s", seconds).isBetween(0.9, 1.1);
+    String published = SimulatorPage.seconds(sized.published());
+    assertThat(SimulatorPage.cells(published).getFirst())
+        .as("what docs/simulator.md says of it")
+        .isEqualTo(SimulatorPage.seconds(seconds));
   }
 
   @Test
