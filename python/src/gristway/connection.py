@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCallError, failure
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 _HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS, _BYE = range(1, 9)
 _WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
@@ -51,6 +51,7 @@ class Hello:
     rank: int = 0
     batches: int = 0
     version: int = 0  # of the dataset; 0 for the newest
+    snapshot: str = ""  # the id of that version's snapshot; empty for any
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Welcome:
     first_steps: int
     steps: int
     version: int
+    snapshot: str
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,12 @@ class Connection:
         text = version.encode()
         body = struct.pack("<iI", PROTOCOL, len(text)) + text
         body += struct.pack("<iii", hello.rank, hello.batches, hello.version)
-        for part in (hello.settings, hello.state):
+        for part in (hello.snapshot, hello.settings, hello.state):
             encoded = part.encode()
             body += struct.pack("<I", len(encoded)) + encoded
-        reply = self._call(_HELLO, body + hello.samples, _WELCOME)
-        welcome = Welcome(*_WELCOME_BODY.unpack(reply or b""))
+        reply = self._call(_HELLO, body + hello.samples, _WELCOME) or b""
+        snapshot = reply[_WELCOME_BODY.size :].decode()
+        welcome = Welcome(*(*_WELCOME_BODY.unpack_from(reply), snapshot))
         self._process = welcome.process
         return welcome
 

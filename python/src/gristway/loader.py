@@ -152,7 +152,7 @@ class Loader:
         self._closed = False
         self._open("")
 
-    def _open(self, state: str, version: int = 0) -> None:
+    def _open(self, state: str, version: int = 0, snapshot: str = "") -> None:
         """Begins where a state was taken, with the version of the dataset that it is about; without
         a state, with the given one or the newest."""
         self._state = state
@@ -163,6 +163,7 @@ class Loader:
             state=state,
             batches=self._prefetch + 2,
             version=_version_of(state) or version,
+            snapshot=snapshot,
         )
         welcome = self._source.welcome()
         self._finalizer = weakref.finalize(self, Source.close, self._source)
@@ -271,13 +272,13 @@ class Loader:
         self._end_workers()
         self._finalizer.detach()
         before = (self._state, self._epoch, self._step, self._next, self._over)
-        version = self._source.welcome().version
+        welcome = self._source.welcome()
         self._source.close(_NODE_ENDS_SECONDS)
         try:
             self._open(text)
         except BaseException:
             # The loader goes on as if this had not been asked for.
-            self._open(before[0], version)
+            self._open(before[0], welcome.version, welcome.snapshot)
             _, self._epoch, self._step, self._next, self._over = before
             raise
 

@@ -247,8 +247,10 @@ class Client:
         try:
             self._welcome = connection.hello(java.version(), hello)
             self._may_start = not self.where.is_joined
-            # From now on this version is meant, whatever is appended to the dataset.
-            self._hello = replace(self._hello, version=self._welcome.version)
+            # From now on this snapshot is meant, whatever becomes of the dataset.
+            self._hello = replace(
+                self._hello, version=self._welcome.version, snapshot=self._welcome.snapshot
+            )
         except BaseException:
             connection.drop()
             raise

@@ -118,6 +118,7 @@ class Source:
         samples: bytes = b"",
         batches: int = 0,
         version: int = 0,
+        snapshot: str = "",
     ) -> None:
         # Who asks by index decides about the order, so nodes have nothing to agree on.
         meeting = find_meeting(world) if reading.mode == "stream" else NO_MEETING
@@ -128,6 +129,7 @@ class Source:
             rank=world.rank,
             batches=batches,
             version=version,
+            snapshot=snapshot,
         )
         self.world = world
         mixes = float(reading.exchange) > 0 and world.size > 1

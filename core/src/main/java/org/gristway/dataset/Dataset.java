@@ -69,6 +69,37 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
     return new Dataset(folder, folder.portion(), Snapshot.open(folder.snapshot(version)));
   }
 
+  /**
+   * Opens what a run has begun with: a version by its number alone may have become another since.
+   *
+   * @param version from 1, or 0 for the newest
+   * @param snapshotId of that version, as {@link Snapshot#id} has it; an empty text for any
+   */
+  public static Dataset open(Path path, int version, String snapshotId) {
+    Dataset dataset = version == 0 ? open(path) : open(path, version);
+    try {
+      dataset.refuseReplaced(snapshotId);
+      return dataset;
+    } catch (Failure replaced) {
+      dataset.close();
+      throw replaced;
+    }
+  }
+
+  /**
+   * Refuses to be taken for another snapshot.
+   *
+   * @param snapshotId that is expected; an empty text for any
+   */
+  public void refuseReplaced(String snapshotId) {
+    if (!snapshotId.isEmpty() && !snapshotId.equals(snapshot.id().toString())) {
+      throw Failure.wrongCall(
+          "%s was replaced while a run read it: the run began with snapshot %s, and version %d is"
+              + " snapshot %s now; bring the old dataset back, or start the run anew",
+          folder.path(), snapshotId, snapshot.version(), snapshot.id());
+    }
+  }
+
   public Path path() {
     return folder.path();
   }

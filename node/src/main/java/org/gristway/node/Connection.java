@@ -127,15 +127,17 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     int rank = request.getInt();
     batches = request.getInt();
     int datasetVersion = request.getInt();
+    String snapshotId = request.getText();
     Settings settings = new Settings(request.getText(), request.getText(), request.getRest());
-    Feeds opened = node.feeds(this, settings, datasetVersion);
+    Feeds opened = node.feeds(this, settings, datasetVersion, snapshotId);
     feeds = opened;
     Message welcome = Message.of(Message.WELCOME);
     Snapshot snapshot = opened.dataset().snapshot();
     welcome.putLong(ProcessHandle.current().pid());
     welcome.putLong(snapshot.sampleCount()).putLong(snapshot.dataBytes());
     if (settings.mode() == Settings.Mode.EXACT) {
-      return welcome.putLong(0).putLong(0).putLong(0).putLong(0).putLong(snapshot.version());
+      welcome.putLong(0).putLong(0).putLong(0).putLong(0);
+      return welcome.putLong(snapshot.version()).putRest(snapshot.id().toString());
     }
     RankFeed feed = feed(rank);
     long first = feed.firstEpoch();
@@ -144,7 +146,8 @@ final class Connection implements RankFeed.Client, AutoCloseable {
         .putLong(feed.firstStep())
         .putLong(feed.steps(first))
         .putLong(feed.steps(first + 1))
-        .putLong(snapshot.version());
+        .putLong(snapshot.version())
+        .putRest(snapshot.id().toString());
   }
 
   private RankFeed feed(int rank) throws InterruptedException {

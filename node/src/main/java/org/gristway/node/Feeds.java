@@ -34,12 +34,12 @@ final class Feeds implements AutoCloseable {
 
   /**
    * @param version of the dataset, or 0 for the newest
+   * @param snapshotId of that version, or an empty text for any
    */
-  Feeds(Settings settings, int version, Consumer<String> notices) {
+  Feeds(Settings settings, int version, String snapshotId, Consumer<String> notices) {
     this.settings = settings;
     this.notices = notices;
-    this.dataset =
-        version == 0 ? Dataset.open(settings.path()) : Dataset.open(settings.path(), version);
+    this.dataset = Dataset.open(settings.path(), version, snapshotId);
     SampleSet named;
     try {
       named = settings.samples(dataset.size());
@@ -54,6 +54,16 @@ final class Feeds implements AutoCloseable {
 
   Settings settings() {
     return settings;
+  }
+
+  /** Refuses a client that wants another version than is read, or one with another content. */
+  void checkSame(int version, String snapshotId) {
+    if (version != 0 && version != dataset.snapshot().version()) {
+      throw Failure.wrongCall(
+          "this node reads version %d of %s, not %d: do all ranks name the same?",
+          dataset.snapshot().version(), settings.path(), version);
+    }
+    dataset.refuseReplaced(snapshotId);
   }
 
   Dataset dataset() {

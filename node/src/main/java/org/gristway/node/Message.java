@@ -17,7 +17,7 @@ import org.gristway.Failure;
  * <pre>
  * requests
  *    1 hello     protocol 4, version length 4, version, rank 4, batches at once 4,
- *                version of the dataset 4 (0 for the newest),
+ *                version of the dataset 4 (0 for the newest), snapshot length 4, its id (empty for any),
  *                settings length 4, settings, state length 4, state, a bit a sample of the set
  *    2 batch     rank 4, epoch 8, step 8, workers 4
  *    3 ask       rank 4, epoch 8, iteration 8, start 8, batch size 4, workers 4, n 4,
@@ -29,7 +29,8 @@ import org.gristway.Failure;
  *    8 bye       no reply; what the client has not released, it goes on to use
  * replies
  *   16 welcome      process 8, samples 8, bytes 8, first epoch 8, first step 8,
- *                   steps of that epoch 8, steps of the others 8, version of the dataset 8
+ *                   steps of that epoch 8, steps of the others 8, version of the dataset 8,
+ *                   its snapshot's id
  *   17 pieces       n 4, n times: token 8, descriptor 4, serial 8, offset 8, area bytes 8,
  *                   first place 4, places 4
  *   18 description  for each sample: key length 4, key, parts 4, for each: name length 4, name,
@@ -64,7 +65,7 @@ final class Message {
   static final int NOTICE = 22;
 
   /** Both sides must have the same; it changes with what is written above. */
-  static final int PROTOCOL = 1;
+  static final int PROTOCOL = 2;
 
   /** A set of samples has a bit each: this is enough for 2 billion. */
   private static final int MOST_BYTES = 256 << 20;

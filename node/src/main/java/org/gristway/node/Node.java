@@ -204,7 +204,7 @@ public final class Node implements AutoCloseable {
   }
 
   /** What a client wants to be given; others that want something else may be about to leave. */
-  synchronized Feeds feeds(Connection client, Settings settings, int version)
+  synchronized Feeds feeds(Connection client, Settings settings, int version, String snapshotId)
       throws InterruptedException {
     long deadline = System.nanoTime() + LEAVING_MILLIS * 1_000_000;
     Feeds known = feeds;
@@ -213,10 +213,11 @@ public final class Node implements AutoCloseable {
       known = feeds;
     }
     if (known == null) {
-      known = new Feeds(settings, version, notices::add);
+      known = new Feeds(settings, version, snapshotId, notices::add);
       feeds = known;
     } else {
       known.settings().checkSame(settings);
+      known.checkSame(version, snapshotId);
     }
     users.add(client);
     return known;

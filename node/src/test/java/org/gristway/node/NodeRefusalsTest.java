@@ -45,6 +45,31 @@ class NodeRefusalsTest extends NodeTesting {
   }
 
   @Test
+  void one_that_expects_another_snapshot_is_told_that_the_dataset_was_replaced() throws Exception {
+    start(false);
+    String other = "0123456789abcdef0123456789abcdef";
+    try (TestClient first = client();
+        TestClient second = client()) {
+      assertFailed(
+          first.call(TestClient.hello(packed.text(), 0, 1, 1, other)),
+          Failure.Kind.WRONG_CALL,
+          "was replaced",
+          other);
+      first.attach(packed.text());
+      assertFailed(
+          second.call(TestClient.hello(packed.text(), 0, 1, 1, other)),
+          Failure.Kind.WRONG_CALL,
+          "was replaced",
+          other);
+      assertFailed(
+          second.call(TestClient.hello(packed.text(), 0, 1, 2, "")),
+          Failure.Kind.WRONG_CALL,
+          "reads version 1");
+      second.attach(packed.text());
+    }
+  }
+
+  @Test
   void what_cannot_be_opened_is_told_and_the_node_ends_when_the_client_goes() throws Exception {
     FutureTask<Void> serving = start(false);
     try (TestClient client = client()) {

@@ -69,12 +69,17 @@ final class TestClient implements AutoCloseable {
   }
 
   static Message hello(String settings, int rank, int batches) {
+    return hello(settings, rank, batches, 0, "");
+  }
+
+  static Message hello(String settings, int rank, int batches, int version, String snapshotId) {
     return Message.of(Message.HELLO)
         .putInt(Message.PROTOCOL)
         .putText(VERSION)
         .putInt(rank)
         .putInt(batches)
-        .putInt(0)
+        .putInt(version)
+        .putText(snapshotId)
         .putText(settings)
         .putText("");
   }
