@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -91,6 +93,62 @@ class DocsTest {
         }
       }
     }
+  }
+
+  /** A row without a test, or one whose test was renamed or lost, promises more than is held. */
+  @Test
+  void every_promise_names_tests_that_there_are() throws Exception {
+    Map<String, String> sources = new TreeMap<>();
+    for (String folder : List.of("core", "node", "simulator", "cli", "testing", "python/tests")) {
+      try (Stream<Path> files = Files.walk(ROOT.resolve(folder))) {
+        for (Path file : files.filter(DocsTest::isTestSource).toList()) {
+          sources.put(file.getFileName().toString(), Files.readString(file));
+        }
+      }
+    }
+    int rows = 0;
+    for (String line : Files.readAllLines(ROOT.resolve("docs/promises.md"))) {
+      if (line.startsWith("|---") || !line.startsWith("|") || line.endsWith("| test |")) {
+        continue;
+      }
+      rows++;
+      List<String> missing = new ArrayList<>();
+      Matcher name = Pattern.compile("`([^`]+)`").matcher(line.substring(line.lastIndexOf("| ")));
+      int names = 0;
+      while (name.find()) {
+        names++;
+        if (!isThere(name.group(1), sources)) {
+          missing.add(name.group(1));
+        }
+      }
+      assertThat(names).as("tests of the row: %s", line).isPositive();
+      assertThat(missing).as("tests that are not there, of the row: %s", line).isEmpty();
+    }
+    assertThat(rows).isGreaterThan(60);
+  }
+
+  private static boolean isTestSource(Path file) {
+    String path = ROOT.relativize(file).toString();
+    return path.contains("src/test/java") && path.endsWith(".java") && !path.startsWith("target")
+        || path.startsWith("python/tests/test_") && path.endsWith(".py");
+  }
+
+  /**
+   * Says whether a test is in {@code sources}: {@code SomeTest}, {@code SomeTest.method}, {@code
+   * test_some.py}, {@code test_some_*.py} or {@code test_some.py::test_function}.
+   */
+  private static boolean isThere(String name, Map<String, String> sources) {
+    boolean python = name.contains(".py");
+    String[] parts = name.split(python ? "::" : "\\.", 2);
+    Pattern file =
+        Pattern.compile(
+            python ? parts[0].replace(".", "\\.").replace("*", ".*") : parts[0] + "\\.java");
+    return sources.entrySet().stream()
+        .filter(source -> file.matcher(source.getKey()).matches())
+        .anyMatch(
+            source ->
+                parts.length == 1
+                    || source.getValue().contains((python ? "def " : "void ") + parts[1] + "("));
   }
 
   @Test
