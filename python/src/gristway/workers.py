@@ -41,7 +41,7 @@ def transform_one(transform: Transform, sample: Any) -> Any:
 
 def note(wrong: BaseException, key: str) -> None:
     """Adds a sample's key to an exception that its transform has raised."""
-    text = f"gristway: in the transform of sample '{key}'"
+    text = f"gristway: in the transform of sample {key!r}"
     if hasattr(wrong, "add_note"):
         wrong.add_note(text)
     else:  # Python 3.10 prints causes, and knows no notes

@@ -106,8 +106,12 @@ public final class Failure extends RuntimeException {
     return arguments.length == 0 ? format : String.format(Locale.ROOT, format, arguments);
   }
 
-  /** Names may hold anything; an error stays one line whatever they hold. */
-  private static String oneLine(String message) {
+  /**
+   * Shows a text that holds names as one line: names may hold anything, and a control character
+   * could end the line or give orders to a terminal. Such characters are written as {@code \n},
+   * {@code \t} or {@code \x} and two digits.
+   */
+  public static String oneLine(String message) {
     StringBuilder line = new StringBuilder(message.length());
     message
         .codePoints()

@@ -23,7 +23,8 @@ import picocli.CommandLine.Parameters;
     name = "ls",
     description = {
       "Lists the keys of a dataset, one a line, in key order.",
-      "Tab, newline, carriage return and backslash are written as \\t, \\n, \\r and \\\\."
+      "Tab, newline, carriage return and backslash are written as \\t, \\n, \\r and \\\\,",
+      "other control characters as \\x and two digits."
     },
     footer = {"", "Example: gristway ls flowers.gw roses/"})
 final class LsCommand implements CliCommand {

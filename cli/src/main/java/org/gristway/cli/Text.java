@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
+import org.gristway.Failure;
 
 /** How numbers and names are written. */
 final class Text {
@@ -42,32 +43,31 @@ final class Text {
 
   /** A name that may hold anything, on one line and in one column of a listing. */
   static String escape(String name) {
-    return name.replace("\\", "\\\\")
-        .replace("\t", "\\t")
-        .replace("\n", "\\n")
-        .replace("\r", "\\r");
+    return Failure.oneLine(name.replace("\\", "\\\\").replace("\r", "\\r"));
   }
 
   /** Writes a name in UTF-8 as {@link #escape} does, without making a string of it. */
   static void writeEscaped(byte[] name, OutputStream out) throws IOException {
     int start = 0;
     for (int i = 0; i < name.length; i++) {
-      char escape =
-          switch (name[i]) {
-            case '\\' -> '\\';
-            case '\t' -> 't';
-            case '\n' -> 'n';
-            case '\r' -> 'r';
-            default -> 0;
-          };
-      if (escape != 0) {
+      int length = isControl(name[i]) || name[i] == '\\' ? 1 : isHighControl(name, i) ? 2 : 0;
+      if (length > 0) {
         out.write(name, start, i - start);
-        out.write('\\');
-        out.write(escape);
-        start = i + 1;
+        write(escape(new String(name, i, length, StandardCharsets.UTF_8)), out);
+        start = i + length;
+        i = start - 1;
       }
     }
     out.write(name, start, name.length - start);
+  }
+
+  private static boolean isControl(byte b) {
+    return (b >= 0 && b < ' ') || b == 0x7f;
+  }
+
+  /** The control characters from U+0080 to U+009F, which some terminals obey too. */
+  private static boolean isHighControl(byte[] name, int at) {
+    return name[at] == (byte) 0xc2 && at + 1 < name.length && name[at + 1] < (byte) 0xa0;
   }
 
   static void write(String text, OutputStream out) throws IOException {
@@ -76,7 +76,7 @@ final class Text {
 
   /** A message that stays one line whatever names it holds. */
   static String oneLine(String message) {
-    return message.replace("\n", "\\n").replace("\r", "\\r");
+    return Failure.oneLine(message);
   }
 
   /** A path as a shell takes it, in one piece. */

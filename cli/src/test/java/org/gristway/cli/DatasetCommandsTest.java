@@ -248,6 +248,67 @@ class DatasetCommandsTest {
   }
 
   @Test
+  void unpacksIntoTheFolderItIsIn() throws IOException {
+    Path here = Files.createDirectory(folder.resolve("here"));
+    assertThat(new Cli().in(here).call("unpack", animals, ".").isDone().outText())
+        .isEqualTo("unpacked 4 samples into .\n");
+    assertThat(here.resolve("cats/tom.txt")).hasContent(TOM);
+    Path below = Files.createDirectories(folder.resolve("above/below"));
+    assertThat(new Cli().in(below).call("unpack", animals, "../new").isDone().exit()).isZero();
+    assertThat(folder.resolve("above/new/cats/tom.txt")).hasContent(TOM);
+    assertThat(new Cli().in(below).call("unpack", animals, "..").complaint(2))
+        .contains(".. is not empty");
+  }
+
+  @Test
+  void printsNoControlCharactersOfKeys() throws IOException {
+    String key = "a/\u001b]0;owned\u0007\u009b\u007f.txt";
+    String shown = "a/\\x1b]0;owned\\x07\\x9b\\x7f.txt";
+    Path source = folder.resolve("terminal");
+    write(source.resolve(key), "some text, to be damaged");
+    Files.createSymbolicLink(source.resolve(key + ".link"), folder);
+    Path dataset = folder.resolve("terminal.gw");
+    Cli.Result packed = Cli.run("pack", source, dataset);
+    assertThat(packed.exit()).isZero();
+    assertThat(packed.err()).contains(shown + ".link");
+    Cli.Result listed = Cli.run("ls", "-l", dataset).isDone();
+    assertThat(listed.outText()).startsWith(shown + "\t0\t24\t");
+    Cli.Result order = Cli.run("read", dataset, "--order", "-");
+    assertThat(order.outText()).contains("\t" + shown + "\n");
+    Cli.Result missing = Cli.run("cat", dataset, key + "x");
+    assertThat(missing.complaint(2)).contains(shown + "x", "did you mean '" + shown + "'?");
+    Path chunk = dataset.resolve("chunk-000000.gwc");
+    byte[] bytes = Files.readAllBytes(chunk);
+    bytes[new String(bytes, StandardCharsets.ISO_8859_1).indexOf("some text")]++;
+    Files.write(chunk, bytes);
+    Cli.Result verified = Cli.run("verify", dataset);
+    assertThat(verified.err()).contains("'" + shown + "' fails its checksum");
+    Cli.Result read = Cli.run("cat", dataset, key);
+    assertThat(read.complaint(1)).contains("'" + shown + "'");
+    for (Cli.Result result : List.of(packed, listed, order, missing, verified, read)) {
+      assertThat((result.outText() + result.err()).replaceAll("[\n\t]", "").codePoints())
+          .noneMatch(Character::isISOControl);
+    }
+  }
+
+  @Test
+  void refusesALinkInPlaceOfALockFile() throws IOException {
+    Path victim = folder.resolve("victim");
+    Files.createSymbolicLink(folder.resolve(".linked.gw.lock"), victim);
+    Path dataset = folder.resolve("linked.gw");
+    assertThat(Cli.run("pack", folder.resolve("animals"), dataset).complaint(3))
+        .contains(".linked.gw.lock is a link to " + victim);
+    assertThat(victim).doesNotExist();
+    assertThat(dataset).doesNotExist();
+
+    Path appended = copy(animals, "locked.gw");
+    Files.createSymbolicLink(appended.resolve(".lock"), victim);
+    assertThat(Cli.run("append", folder.resolve("pairs"), appended).complaint(3))
+        .contains(".lock is a link");
+    assertThat(victim).doesNotExist();
+  }
+
+  @Test
   void verifiesWhatIsSound() {
     assertThat(Cli.run("verify", animals).isDone().outText())
         .isEqualTo("ok: 4 samples, 52 bytes in 1 chunk, every checksum holds\n");

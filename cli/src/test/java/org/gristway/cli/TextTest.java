@@ -44,6 +44,21 @@ class TextTest {
   }
 
   @Test
+  void escapesEveryControlCharacterAndNothingElse() throws IOException {
+    for (int c = 1; c < 0x3000; c++) {
+      String name = "a" + Character.toString(c) + "b";
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      Text.writeEscaped(name.getBytes(StandardCharsets.UTF_8), out);
+      String escaped = out.toString(StandardCharsets.UTF_8);
+      assertThat(escaped).isEqualTo(Text.escape(name));
+      assertThat(escaped.codePoints()).noneMatch(Character::isISOControl);
+      if (!Character.isISOControl(c) && c != '\\') {
+        assertThat(escaped).isEqualTo(name);
+      }
+    }
+  }
+
+  @Test
   void quotesPathsForShells() {
     assertThat(Text.shellQuote("/tmp/a-b_c.gw")).isEqualTo("/tmp/a-b_c.gw");
     assertThat(Text.shellQuote("it's mine")).isEqualTo("'it'\\''s mine'");

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
+import org.gristway.Failure;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,11 +78,13 @@ public final class Key {
   }
 
   /**
-   * For showing names of any bytes: what is not printable text is written as backslash-x-digits.
+   * Shows a name of any bytes on one line: control characters are written as {@link
+   * Failure#oneLine} does; of a name that is no text, every byte that is not a printable ASCII
+   * character is written as backslash, x and two digits.
    */
   public static String escape(byte[] name) {
     if (isUtf8(name)) {
-      return new String(name, StandardCharsets.UTF_8);
+      return Failure.oneLine(new String(name, StandardCharsets.UTF_8));
     }
     StringBuilder shown = new StringBuilder();
     for (byte b : name) {

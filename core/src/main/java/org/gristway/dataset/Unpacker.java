@@ -21,7 +21,7 @@ public final class Unpacker {
   private static final long HELD = 16 << 20;
 
   private final Dataset dataset;
-  private final Path target;
+  private final Path target; // absolute, and without links: names are held against it
   private final Progress progress;
   private volatile boolean stop;
 
@@ -35,8 +35,10 @@ public final class Unpacker {
   public static long unpack(Path path, Path target, Progress progress) {
     try (Dataset dataset = Dataset.open(path)) {
       dataset.refusePortion("unpacked");
+      Path place;
       try {
         Files.createDirectories(target);
+        place = target.toRealPath();
         try (Stream<Path> inside = Files.list(target)) {
           if (inside.findAny().isPresent()) {
             throw Failure.wrongCall("%s is not empty; unpack into a new folder", target);
@@ -47,7 +49,7 @@ public final class Unpacker {
       } catch (IOException failed) {
         throw Failure.io("create " + target, failed);
       }
-      new Unpacker(dataset, target, progress).run();
+      new Unpacker(dataset, place, progress).run();
       return dataset.size();
     }
   }
@@ -83,7 +85,7 @@ public final class Unpacker {
     byte[] bytes = sample.length() <= HELD ? dataset.read(sample) : null;
     for (Sample.Part part : sample.parts()) {
       Path file = target.resolve(sample.path(part)).normalize();
-      if (!file.startsWith(target.normalize())) {
+      if (!file.startsWith(target)) {
         throw Failure.damaged("'%s' leads out of the folder", sample.key());
       }
       try {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.gristway.Failure;
 
 /**
  * A lock file held by one holder at a time. The system releases it when its holder's process dies,
@@ -11,6 +12,9 @@ import java.util.Optional;
  * out.
  */
 public final class ExclusiveLock implements AutoCloseable {
+
+  /** Holders come and go between one look and the next, but not so many. */
+  private static final int MOST_TRIES = 1000;
 
   private final Path path;
   private final int fd;
@@ -20,11 +24,15 @@ public final class ExclusiveLock implements AutoCloseable {
     this.fd = fd;
   }
 
-  /** Takes the lock, or returns nothing if somebody else holds it. */
+  /**
+   * Takes the lock, or returns nothing if somebody else holds it. The file belongs to the holder
+   * alone, and a link in its place is refused: whoever may write to the folder could otherwise have
+   * the holder make a file anywhere.
+   */
   public static Optional<ExclusiveLock> tryTake(Path path) throws IOException {
     byte[] name = NativeFile.bytes(path);
-    while (true) {
-      int fd = Posix.open(name, Posix.READ_WRITE | Posix.CREATE);
+    for (int i = 0; i < MOST_TRIES; i++) {
+      int fd = open(path, name);
       if (!Posix.tryLock(fd)) {
         Posix.close(fd);
         return Optional.empty();
@@ -33,6 +41,21 @@ public final class ExclusiveLock implements AutoCloseable {
         return Optional.of(new ExclusiveLock(path, fd));
       }
       Posix.close(fd); // its former holder deleted the file between our open and our lock
+    }
+    throw Failure.environment(
+        "%s is made and deleted by others all the time; find out by whom, and try again", path);
+  }
+
+  private static int open(Path path, byte[] name) throws IOException {
+    try {
+      return Posix.openPrivate(name, Posix.READ_WRITE | Posix.CREATE | Posix.NO_LINK);
+    } catch (PosixException refused) {
+      if (refused.number() == PosixException.ELOOP && Files.isSymbolicLink(path)) {
+        throw Failure.environment(
+            "%s is a link to %s, and a lock file must not be a link; delete it",
+            path, Files.readSymbolicLink(path));
+      }
+      throw refused;
     }
   }
 

@@ -5,7 +5,9 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.UUID;
 
 /**
  * An open file, read and written at given offsets straight from and to native memory.
@@ -59,9 +61,44 @@ public final class NativeFile implements AutoCloseable {
     return new NativeFile(path, fd, false);
   }
 
-  /** The path it was opened by. */
+  /**
+   * Creates a file that has no name in its folder, so that it goes with its last descriptor. Nobody
+   * but its owner can open it, at any moment.
+   */
+  public static NativeFile createNameless(Path folder) throws IOException {
+    try {
+      int fd = Posix.openPrivate(bytes(folder), Posix.READ_WRITE | Posix.NAMELESS);
+      return new NativeFile(folder, fd, false);
+    } catch (PosixException refused) {
+      if (refused.number() != PosixException.EOPNOTSUPP
+          && refused.number() != PosixException.EISDIR) {
+        throw refused;
+      }
+      return createAndUnname(folder);
+    }
+  }
+
+  /** For file systems that have no files without names, such as NFS: it has one for a moment. */
+  static NativeFile createAndUnname(Path folder) throws IOException {
+    Path path = folder.resolve(".gristway-" + UUID.randomUUID());
+    int fd = Posix.openPrivate(bytes(path), Posix.READ_WRITE | Posix.CREATE | Posix.EXCLUSIVE);
+    try {
+      Files.delete(path);
+    } catch (IOException failed) {
+      Posix.close(fd);
+      throw failed;
+    }
+    return new NativeFile(folder, fd, false);
+  }
+
+  /** The path it was opened by; that of its folder if it has no name. */
   public Path path() {
     return path;
+  }
+
+  /** The number by which the process knows the open file. */
+  int descriptor() {
+    return fd;
   }
 
   /** True if reads go past the page cache and must be aligned. */

@@ -46,7 +46,19 @@ public final class Posix {
   /** Read past the page cache. Offset, length and address must be multiples of 4096. */
   public static final int DIRECT = ARM ? 0x10000 : 0x4000;
 
+  /** Fail with {@link PosixException#ELOOP} if the name is a symbolic link. */
+  public static final int NO_LINK = ARM ? 0x8000 : 0x20000;
+
   private static final int DIRECTORY = ARM ? 0x4000 : 0x10000;
+
+  /** Make a file without a name, in the folder that is named. Not every file system can. */
+  public static final int NAMELESS = 0x400000 | DIRECTORY;
+
+  /** A file that everybody may read and write whom the process's umask lets. */
+  private static final int FOR_ALL = 0666;
+
+  /** A file that nobody but its owner may read or write, from its first moment on. */
+  private static final int FOR_OWNER = 0600;
 
   /** For {@link #advise}: reads come in no order, so none is worth continuing. */
   public static final int RANDOM = 1;
@@ -160,21 +172,26 @@ public final class Posix {
 
   /** Opens a file, named by its bytes. */
   public static int open(byte[] path, int flags) throws PosixException {
-    return openAt(path, flags | CLOSE_ON_EXEC);
+    return openAt(path, flags | CLOSE_ON_EXEC, FOR_ALL);
+  }
+
+  /** Opens a file that, if it is made by this, nobody but its owner may open. */
+  public static int openPrivate(byte[] path, int flags) throws PosixException {
+    return openAt(path, flags | CLOSE_ON_EXEC, FOR_OWNER);
   }
 
   /** Opens a file that was listed as a regular one, without hanging should it now be a pipe. */
   public static int openToRead(byte[] path) throws PosixException {
-    return openAt(path, READ_ONLY | NON_BLOCKING | CLOSE_ON_EXEC);
+    return openAt(path, READ_ONLY | NON_BLOCKING | CLOSE_ON_EXEC, FOR_ALL);
   }
 
-  private static int openAt(byte[] path, int flags) throws PosixException {
+  private static int openAt(byte[] path, int flags, int mode) throws PosixException {
     Scratch scratch = SCRATCH.get();
     MemorySegment name = scratch.path(path, 0);
     while (true) {
       int result;
       try {
-        result = (int) OPENAT.invokeExact(scratch.state, HERE, name, flags, 0666);
+        result = (int) OPENAT.invokeExact(scratch.state, HERE, name, flags, mode);
       } catch (Throwable thrown) {
         throw unexpected(thrown);
       }
@@ -349,7 +366,7 @@ public final class Posix {
 
   /** Lists a folder. */
   public static void list(byte[] path, NameVisitor visitor) throws IOException {
-    int fd = openAt(path, READ_ONLY | DIRECTORY | CLOSE_ON_EXEC);
+    int fd = openAt(path, READ_ONLY | DIRECTORY | CLOSE_ON_EXEC, FOR_ALL);
     try (Arena arena = Arena.ofConfined()) {
       // Not readdir: it tells an error from the end only by an errno that nobody can reset here.
       MemorySegment buffer = arena.allocate(1 << 15, 8);

@@ -7,6 +7,7 @@ public final class PosixException extends IOException {
 
   public static final int ENOENT = 2;
   public static final int EWOULDBLOCK = 11;
+  public static final int EISDIR = 21;
   public static final int EINVAL = 22;
   public static final int ENAMETOOLONG = 36;
   public static final int ELOOP = 40;
@@ -37,7 +38,7 @@ public final class PosixException extends IOException {
       case 17 -> "File exists";
       case 18 -> "on another file system";
       case 20 -> "Not a directory";
-      case 21 -> "Is a directory";
+      case EISDIR -> "Is a directory";
       case EINVAL -> "Invalid argument";
       case 24 -> "Too many open files; raise 'ulimit -n'";
       case 27 -> "File too large";

@@ -2,20 +2,19 @@ package org.gristway.read;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.gristway.os.NativeFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is kept on the own disk: a file that has no name any more, so that it goes with its process,
- * however that ends. It is written at its end only. What is dropped leaves a hole, whose blocks go
- * back to the disk; neighbouring holes become one, since a block is free only when all of it is.
+ * What is kept on the own disk: a file that has no name, so that it goes with its process, however
+ * that ends, and that nobody else can open. It is written at its end only. What is dropped leaves a
+ * hole, whose blocks go back to the disk; neighbouring holes become one, since a block is free only
+ * when all of it is.
  *
  * <p>A disk that is full or broken is no failure: nothing is written then, or found, and that is
  * told once. Any thread may call; that a stretch is not read after it was dropped is the caller's
@@ -47,16 +46,8 @@ final class CacheFile implements AutoCloseable {
   }
 
   private @Nullable NativeFile create(Path in) {
-    Path path = in.resolve(".gristway-cache-" + UUID.randomUUID());
     try {
-      NativeFile created = NativeFile.create(path);
-      try {
-        Files.delete(path);
-      } catch (IOException failed) {
-        created.close();
-        throw failed;
-      }
-      return created;
+      return NativeFile.createNameless(in);
     } catch (IOException failed) {
       tellOnce(failed);
       return null;

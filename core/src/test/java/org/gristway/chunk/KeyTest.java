@@ -40,6 +40,12 @@ class KeyTest {
   }
 
   @Test
+  void a_key_is_shown_without_control_characters() {
+    assertThat(Key.escape("é\u001b]0;x\u0007\n\u007f\u009b1m".getBytes(UTF_8)))
+        .isEqualTo("é\\x1b]0;x\\x07\\n\\x7f\\x9b1m");
+  }
+
+  @Test
   void the_first_folder_is_what_stands_before_the_first_slash() {
     assertThat(Key.firstFolder("a/b/c".getBytes(UTF_8))).isEqualTo("a".getBytes(UTF_8));
     assertThat(Key.firstFolder("a".getBytes(UTF_8))).isNull();

@@ -14,6 +14,7 @@ import java.util.Random;
 import java.util.SortedMap;
 import org.gristway.Failure.Kind;
 import org.gristway.Progress;
+import org.gristway.os.Folders;
 import org.gristway.pack.Packs;
 import org.gristway.pack.Trees;
 import org.gristway.testing.Seeds;
@@ -38,6 +39,26 @@ class UnpackerTest {
     Path empty = Files.createDirectory(folder.resolve("empty"));
     assertThat(Unpacker.unpack(dataset, empty, Progress.NONE)).isEqualTo(1);
     assertThat(empty.resolve("a/1")).hasContent("one");
+  }
+
+  @Test
+  void a_folder_may_be_named_in_any_way() throws IOException {
+    Path dataset = Packs.pack(Trees.of("a/1", "one"), folder.resolve("dataset"));
+    Path real = Files.createDirectories(folder.resolve("real/deep"));
+    Files.createSymbolicLink(folder.resolve("link"), real);
+    for (Path target :
+        List.of(
+            Path.of("").toAbsolutePath().relativize(folder.resolve("relative")),
+            folder.resolve("x/./y/../y"),
+            folder.resolve("link"),
+            // Where the link leads there is no 'z' beside it, and 'link/..' is not this folder.
+            folder.resolve("link/../z"),
+            folder.resolve("link/new"))) {
+      assertThat(Unpacker.unpack(dataset, target, Progress.NONE)).isEqualTo(1);
+      assertThat(target.resolve("a/1")).as("%s", target).hasContent("one");
+      Folders.deleteTree(target.toRealPath().resolve("a"));
+    }
+    assertThat(folder.resolve("real/z")).isDirectory();
   }
 
   @Test

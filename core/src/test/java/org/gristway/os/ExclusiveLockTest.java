@@ -1,12 +1,16 @@
 package org.gristway.os;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.gristway.Failure;
 import org.gristway.dataset.Workers;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -46,6 +50,35 @@ class ExclusiveLockTest {
         assertThat(second).isNotSameAs(first);
         assertThat(ExclusiveLock.tryTake(path)).isEmpty();
       }
+    }
+  }
+
+  @Test
+  void a_link_in_its_place_is_refused_and_nothing_is_made_where_it_leads() throws IOException {
+    Path path = folder.resolve("lock");
+    Path elsewhere = folder.resolve("elsewhere");
+    for (Path target : List.of(elsewhere, Path.of("lock"))) {
+      Files.createSymbolicLink(path, target);
+      assertThatThrownBy(() -> ExclusiveLock.tryTake(path))
+          .isInstanceOfSatisfying(
+              Failure.class, f -> assertThat(f.kind()).isEqualTo(Failure.Kind.ENVIRONMENT))
+          .hasMessageContainingAll(path.toString(), target.toString(), "link", "delete it");
+      assertThat(elsewhere).doesNotExist();
+      assertThat(path).isSymbolicLink();
+      Files.delete(path);
+    }
+    Files.createSymbolicLink(path, Files.createFile(elsewhere));
+    assertThatThrownBy(() -> ExclusiveLock.tryTake(path)).isInstanceOf(Failure.class);
+    assertThat(elsewhere).isEmptyFile();
+  }
+
+  @Test
+  void its_file_is_its_holders_alone() throws IOException {
+    Path path = folder.resolve("lock");
+    try (ExclusiveLock held = ExclusiveLock.tryTake(path).orElseThrow()) {
+      assertThat(held).isNotNull();
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
+          .isEqualTo("rw-------");
     }
   }
 

@@ -11,11 +11,16 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.stream.Stream;
 import org.gristway.pack.Programs;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -115,6 +120,43 @@ class PosixTest {
     assertThat(two.resolve("first")).exists();
     assertThatThrownBy(() -> Posix.exchange(bytes(one), bytes(folder.resolve("none"))))
         .isInstanceOf(PosixException.class);
+  }
+
+  @Test
+  void a_file_without_a_name_is_seen_by_nobody_and_opened_by_its_owner_alone() throws Exception {
+    try (WatchService watch = folder.getFileSystem().newWatchService();
+        Arena arena = Arena.ofConfined()) {
+      folder.register(watch, StandardWatchEventKinds.ENTRY_CREATE);
+      try (NativeFile nameless = NativeFile.createNameless(folder);
+          NativeFile unnamed = NativeFile.createAndUnname(folder)) {
+        Files.createFile(folder.resolve("last"));
+        List<String> seen = new ArrayList<>();
+        while (!seen.contains("last")) {
+          WatchKey key = watch.take();
+          key.pollEvents().forEach(event -> seen.add(event.context().toString()));
+          key.reset();
+        }
+        assertThat(seen).hasSize(2).element(0).asString().startsWith(".gristway-");
+        try (Stream<Path> left = Files.list(folder)) {
+          assertThat(left).containsExactly(folder.resolve("last"));
+        }
+        for (NativeFile file : List.of(nameless, unnamed)) {
+          assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(open(file))))
+              .isEqualTo("rw-------");
+          MemorySegment memory = arena.allocateFrom("text");
+          file.write(memory, 5, 10_000);
+          memory.fill((byte) 0);
+          file.readFully(memory, 5, 10_000);
+          assertThat(memory.getString(0)).isEqualTo("text");
+        }
+      }
+    }
+    assertThatThrownBy(() -> NativeFile.createNameless(folder.resolve("none")))
+        .hasMessage("no such file or folder");
+  }
+
+  private static Path open(NativeFile file) {
+    return Path.of("/proc/self/fd", String.valueOf(file.descriptor()));
   }
 
   @Test
