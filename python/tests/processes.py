@@ -128,33 +128,47 @@ def _address(shown: str) -> str:
     return str(mapped or address)
 
 
+class Apart:
+    """Something that is done in a process of its own, which may be another user's."""
+
+    def __init__(self, work: Callable[[], Any], user: int | None = None) -> None:
+        self._mine, theirs = multiprocessing.Pipe()
+
+        def run() -> None:
+            self._mine.close()
+            try:
+                if user is not None:
+                    os.setgroups([])
+                    os.setgid(user)
+                    os.setuid(user)
+                theirs.send((True, work()))
+            except BaseException:
+                theirs.send((False, traceback.format_exc()))
+
+        self._process = multiprocessing.get_context("fork").Process(target=run)
+        self._process.start()
+        theirs.close()
+
+    def result(self) -> Any:
+        """Waits for what it returns; what it raises fails the test."""
+        try:
+            done, result = self._mine.recv()
+        finally:
+            self.kill()
+        assert done, result
+        return result
+
+    def kill(self) -> None:
+        """Ends it, if it has not ended."""
+        self._process.kill()
+        self._process.join()
+        self._mine.close()
+
+
 def apart(work: Callable[[], Any], user: int | None = None) -> Any:
     """Does something in a process of its own, which may be another user's, and returns what it
     returns; what it raises fails the test."""
-    mine, theirs = multiprocessing.Pipe()
-
-    def run() -> None:
-        mine.close()
-        try:
-            if user is not None:
-                os.setgroups([])
-                os.setgid(user)
-                os.setuid(user)
-            theirs.send((True, work()))
-        except BaseException:
-            theirs.send((False, traceback.format_exc()))
-
-    process = multiprocessing.get_context("fork").Process(target=run)
-    process.start()
-    theirs.close()
-    try:
-        done, result = mine.recv()
-    finally:
-        process.kill()
-        process.join()
-        mine.close()
-    assert done, result
-    return result
+    return Apart(work, user).result()
 
 
 def fake_java(home: Path, script: str) -> Path:

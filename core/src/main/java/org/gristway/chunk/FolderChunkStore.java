@@ -5,25 +5,22 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.util.concurrent.ConcurrentHashMap;
 import org.gristway.Failure;
-import org.gristway.os.Descriptors;
+import org.gristway.os.KeptFiles;
 import org.gristway.os.NativeFile;
 import org.gristway.os.PosixException;
 
 /**
  * Chunks in a folder. A chunk's file is held against the snapshot when it is opened, so that a
- * chunk of another dataset, or a cut-off one, is refused. As many files stay open as the process
- * may well have; those beyond are opened for each read.
+ * chunk of another dataset, or a cut-off one, is refused. Files stay open as far as the process may
+ * have files open, see {@link KeptFiles}.
  */
 public final class FolderChunkStore implements ChunkSource, AutoCloseable {
-
-  private static final int KEPT_OPEN = Descriptors.share();
 
   private final Path folder;
   private final ChunkCatalog catalog;
   private final Way way;
-  private final ConcurrentHashMap<Integer, NativeFile> open = new ConcurrentHashMap<>();
+  private final KeptFiles files = new KeptFiles(this::open);
 
   private enum Way {
     CACHED,
@@ -58,16 +55,10 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   @Override
   public void fill(Extent extent, MemorySegment memory) {
-    NativeFile kept = open.get(extent.chunk());
-    if (kept == null && open.size() >= KEPT_OPEN) {
-      NativeFile file = open(extent.chunk());
-      try {
-        fill(extent, memory, file);
-      } finally {
-        closeQuietly(file);
-      }
-    } else {
-      fill(extent, memory, kept != null ? kept : open.computeIfAbsent(extent.chunk(), this::open));
+    try {
+      files.with(extent.chunk(), file -> fill(extent, memory, file));
+    } catch (IOException failed) {
+      throw new IllegalStateException(failed); // both have made failures of theirs
     }
   }
 
@@ -141,7 +132,6 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
 
   @Override
   public void close() {
-    open.values().forEach(FolderChunkStore::closeQuietly);
-    open.clear();
+    files.close();
   }
 }

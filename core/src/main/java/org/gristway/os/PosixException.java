@@ -9,6 +9,8 @@ public final class PosixException extends IOException {
   public static final int EWOULDBLOCK = 11;
   public static final int EISDIR = 21;
   public static final int EINVAL = 22;
+  public static final int ENFILE = 23;
+  public static final int EMFILE = 24;
   public static final int ENAMETOOLONG = 36;
   public static final int ELOOP = 40;
   public static final int EOPNOTSUPP = 95;
@@ -40,7 +42,8 @@ public final class PosixException extends IOException {
       case 20 -> "Not a directory";
       case EISDIR -> "Is a directory";
       case EINVAL -> "Invalid argument";
-      case 24 -> "Too many open files; raise 'ulimit -n'";
+      case ENFILE -> "Too many open files on this machine; raise 'fs.file-max'";
+      case EMFILE -> "Too many open files; raise 'ulimit -n'";
       case 27 -> "File too large";
       case 28 -> "No space left on device";
       case 30 -> "Read-only file system";

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.gristway.Failure;
@@ -12,39 +11,32 @@ import org.gristway.Progress;
 import org.gristway.chunk.ChunkFormat;
 import org.gristway.chunk.ChunkHeader;
 import org.gristway.dataset.Workers;
-import org.gristway.os.Descriptors;
+import org.gristway.os.KeptFiles;
 import org.gristway.os.NativeFile;
 
 /**
  * The chunk files being written, all at once and at any place. Their space is reserved before the
  * first byte is copied: a disk that is too small is known at once, not after hours.
  *
- * <p>As many files stay open as the process may well have; those beyond are opened for each write.
+ * <p>Files stay open as far as the process may have files open, see {@link KeptFiles}.
  */
 final class ChunkFiles implements AutoCloseable {
 
-  private static final int KEPT_OPEN = Descriptors.share();
-
   private final Path folder;
   private final List<ChunkHeader> chunks;
-  private final ConcurrentHashMap<Integer, NativeFile> open = new ConcurrentHashMap<>();
+  private final KeptFiles files;
 
   ChunkFiles(Path folder, List<ChunkHeader> chunks) {
     this.folder = folder;
     this.chunks = chunks;
+    this.files = new KeptFiles(index -> NativeFile.openToWrite(path(index)));
   }
 
   /** Creates all files and reserves their space. */
   void create() {
     for (int i = 0; i < chunks.size(); i++) {
-      try {
-        NativeFile file = NativeFile.create(path(i));
-        open.put(i, file);
+      try (NativeFile file = NativeFile.create(path(i))) {
         file.reserve(chunks.get(i).fileBytes());
-        if (i >= KEPT_OPEN) {
-          open.remove(i);
-          file.close();
-        }
       } catch (IOException failed) {
         throw Failure.io("write " + path(i), failed);
       }
@@ -55,22 +47,10 @@ final class ChunkFiles implements AutoCloseable {
     return folder.resolve(ChunkFormat.fileName(chunks.get(index).number()));
   }
 
-  /** Something done to an open file. */
-  interface Action {
-    void with(NativeFile file) throws IOException;
-  }
-
   /** Does something to one of the files. Any thread. */
-  void with(int index, Action action) {
+  void with(int index, KeptFiles.Action action) {
     try {
-      NativeFile kept = open.get(index);
-      if (kept != null) {
-        action.with(kept);
-        return;
-      }
-      try (NativeFile file = NativeFile.openToWrite(path(index))) {
-        action.with(file);
-      }
+      files.with(index, action);
     } catch (IOException failed) {
       throw Failure.io("write " + path(index), failed);
     }
@@ -94,12 +74,14 @@ final class ChunkFiles implements AutoCloseable {
             progress.advance(chunks.get(i).fileBytes());
           }
         });
+    IOException failed = files.closeFailure();
+    if (failed != null) {
+      throw Failure.io("write the chunks in " + folder, failed);
+    }
   }
 
   @Override
-  public void close() throws IOException {
-    for (NativeFile file : open.values()) {
-      file.close();
-    }
+  public void close() {
+    files.close();
   }
 }
