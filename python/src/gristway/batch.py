@@ -1,11 +1,14 @@
 """Batches where the node has built them: views of shared memory, without copies.
 
 A view keeps its memory: a batch's stretch is given back to the node when the last memoryview, array
-or tensor over it is gone, and not before.
+or tensor over it is gone, and not before. What is written through one of them, which torch allows,
+stays in this process and ends with the batch: mappings are private, and the kernel copies the pages
+that are written.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import operator
@@ -32,7 +35,20 @@ _DAMAGED = 2
 _PARTS = 4
 _RESIDENT = 8
 
-_MOST_MAPPED = 64
+# Mappings that are kept for batches to come: of how many stretches, and of each.
+_MOST_STRETCHES = 64
+_MOST_SPARE = 4
+
+# Epochs that are shown at once from a resident stretch, without mapping it anew for each batch.
+_MOST_SHOWN = 2
+
+# As the kernel has them; Python does not name them all.
+_NORESERVE = 0x4000
+_POPULATE_READ = 22
+_POPULATE_WRITE = 23
+_PAGE = mmap.PAGESIZE
+_ENTRY = 8  # bytes of a page in a process's pagemap
+_OF_FILE = 1 << 61  # the bits above say that a page is swapped out, or present
 
 
 class Area(NamedTuple):
@@ -44,14 +60,19 @@ class Area(NamedTuple):
     serial: int
     offset: int
     size: int
+    epoch: int  # of the batch that is there
 
 
 class Mapping:
-    """A mapped area. Other processes can map it from here too, also when the node is gone."""
+    """A mapped stretch, for one batch at a time, or those of an epoch. It shows what the node writes
+    there, but for pages that this process has written to, until it is cleaned.
+
+    Other processes can map the stretch from here too, also when the node is gone.
+    """
 
     def __init__(self, area: Area) -> None:
         try:
-            self._descriptor = os.open(f"/proc/{area.process}/fd/{area.descriptor}", os.O_RDWR)
+            self._descriptor = os.open(f"/proc/{area.process}/fd/{area.descriptor}", os.O_RDONLY)
         except FileNotFoundError:
             raise LostNodeError("the node is gone") from None
         except OSError as failed:
@@ -64,45 +85,170 @@ class Mapping:
             self.memory = mmap.mmap(
                 self._descriptor,
                 area.size,
-                # All at once: page by page, the first use of each would cost a fault.
-                flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
+                # Writable, or torch's writes in place would end the process.
+                flags=mmap.MAP_PRIVATE | _NORESERVE,
                 prot=mmap.PROT_READ | mmap.PROT_WRITE,
                 offset=area.offset,
             )
         except (OSError, ValueError) as failed:
             raise MachineError(f"cannot map {area.size} bytes of the node: {failed}") from None
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.here = area._replace(process=os.getpid(), descriptor=self._descriptor)
-        self._views: memoryview | None = None
+        self.spans: list[tuple[int, int]] = []  # that the batch shows
+        self._is_populated = False
+        self._is_copied = False
 
-    def views(self) -> memoryview:
-        """What is there, for views that need not be given back: they hold this mapping."""
-        if self._views is None:
-            self._views = memoryview(self.memory).toreadonly()
-        return self._views
+    def populate(self) -> None:
+        """Maps the pages of the spans all at once: page by page, the first use of each would cost a
+        fault."""
+        if not self._is_populated:
+            self._is_populated = True
+            with contextlib.suppress(OSError):  # a kernel that does not know how
+                self._advise(_POPULATE_READ)
+
+    def copy(self) -> None:
+        """Gives this process, and those that are forked from it, copies of the spans' pages."""
+        if self._is_copied:
+            return
+        self._is_copied = True
+        try:
+            self._advise(_POPULATE_WRITE)
+        except OSError:  # a kernel that does not know how
+            for start, end in self._pages():
+                for page in range(start, end, _PAGE):
+                    self.memory[page] = self.memory[page]
+
+    def clean(self) -> bool:
+        """Undoes what was written to the spans; False if that cannot be done."""
+        try:
+            if self._is_copied or self._is_written():
+                self._advise(mmap.MADV_DONTNEED)
+                self._is_copied = self._is_populated = False
+            return True
+        except OSError:
+            return False  # such as for pages that are locked
+
+    def _pages(self) -> Iterator[tuple[int, int]]:
+        for start, end in self.spans:
+            if start < end:
+                yield start // _PAGE * _PAGE, min(-(-end // _PAGE) * _PAGE, len(self.memory))
+
+    def _advise(self, advice: int) -> None:
+        for start, end in self._pages():
+            self.memory.madvise(advice, start, end - start)
+
+    def _is_written(self) -> bool:
+        """True if a page of the spans may be this process's own, and no longer the file's."""
+        pagemap = _pagemap()
+        for start, end in self._pages():
+            count = -(-(end - start) // _PAGE)
+            at = (self._address + start) // _PAGE * _ENTRY
+            entries = os.pread(pagemap, count * _ENTRY, at)
+            if len(entries) < count * _ENTRY:
+                return True
+            # All at once: page by page, Python would take longer than the kernel.
+            bits = int.from_bytes(entries, "little")
+            of_file = int.from_bytes(_OF_FILE.to_bytes(_ENTRY, "little") * count, "little")
+            if (bits >> 1 | bits >> 2) & ~bits & of_file:
+                return True
+        return False
+
+
+_pagemap_descriptor: int | None = None
+
+
+def _pagemap() -> int:
+    """What tells of each page of this process whether it is its own."""
+    global _pagemap_descriptor
+    if _pagemap_descriptor is None:
+        _pagemap_descriptor = os.open("/proc/self/pagemap", os.O_RDONLY)
+    return _pagemap_descriptor
+
+
+# The areas of batches that this process uses: nodes build in them again when they are given back.
+_lent: set[Mapping] = set()
+
+
+def _copy_lent() -> None:
+    """A child has the parent's views, and the parent knows nothing of how long."""
+    for mapping in list(_lent):
+        mapping.copy()
+
+
+def _forget_pagemap() -> None:
+    """It is the parent's."""
+    global _pagemap_descriptor
+    if _pagemap_descriptor is not None:
+        os.close(_pagemap_descriptor)
+        _pagemap_descriptor = None
+
+
+os.register_at_fork(before=_copy_lent, after_in_child=_forget_pagemap)
 
 
 class Mappings:
-    """The stretches of nodes' memory that this process has mapped lately: they come again."""
+    """The stretches of nodes' memory that this process has mapped lately: they come again. A batch
+    has its mappings for itself. Any thread may call, also the collector in the midst of a call."""
 
     def __init__(self) -> None:
-        self._mapped: OrderedDict[Area, Mapping] = OrderedDict()
+        self._spare: OrderedDict[Area, list[Mapping]] = OrderedDict()
+        self._shown: OrderedDict[Area, memoryview] = OrderedDict()
         self._serial = -1
+        self._closed = False
 
-    def get(self, area: Area) -> Mapping:
-        """The mapping of an area; raises LostNodeError if the node is gone."""
-        # The descriptor only says how to get there.
-        key = area._replace(process=0, descriptor=0)
-        known = self._mapped.get(key)
+    def lend(self, area: Area) -> Mapping:
+        """A mapping of an area that shows what is there; raises LostNodeError if the node is gone."""
+        if area.serial != self._serial:
+            # Another file: nothing of the one before comes again, and it may be large.
+            self._serial = area.serial  # first: what was shown comes back at once
+            self._shown = OrderedDict()
+            self._spare = OrderedDict()
+        spare = self._spare.get(_key(area))
+        with contextlib.suppress(IndexError):
+            if spare is not None:
+                return spare.pop()
+        return Mapping(area)
+
+    def show(self, stretch: Area) -> memoryview:
+        """What is in a resident stretch. The batches of an epoch share a mapping: each sample is shown
+        once in it, so none sees what was written for another."""
+        key = _key(stretch)._replace(epoch=stretch.epoch)
+        known = self._shown.get(key)
         if known is None:
-            if area.serial != self._serial:
-                # Another file: nothing of the one before comes again, and it may be large.
-                self._mapped.clear()
-                self._serial = area.serial
-            known = self._mapped[key] = Mapping(area)
-            while len(self._mapped) > _MOST_MAPPED:
-                self._mapped.popitem(last=False)  # batches keep theirs
-        self._mapped.move_to_end(key)
+            with contextlib.suppress(KeyError):
+                while len(self._shown) >= _MOST_SHOWN:
+                    self._shown.popitem(last=False)
+            mapping = self.lend(stretch)
+            mapping.spans = [(0, stretch.size)]
+            owner = (ctypes.c_char * stretch.size).from_buffer(mapping.memory)
+            weakref.finalize(owner, self.give_back, mapping).atexit = False
+            known = self._shown[key] = memoryview(owner).cast("B").toreadonly()
         return known
+
+    def give_back(self, mapping: Mapping) -> None:
+        """Ends a batch's use of a mapping, and what was written there."""
+        area = mapping.here
+        if self._closed or area.serial != self._serial or not mapping.clean():
+            return
+        kept = self._spare
+        spare = kept.setdefault(_key(area), [])
+        if len(spare) < _MOST_SPARE:
+            spare.append(mapping)
+        with contextlib.suppress(KeyError):
+            kept.move_to_end(_key(area))
+            while len(kept) > _MOST_STRETCHES:
+                kept.popitem(last=False)
+
+    def close(self) -> None:
+        """Lets go of all that no batch uses; what is given back later goes too."""
+        self._closed = True
+        self._spare = OrderedDict()
+        self._shown = OrderedDict()
+
+
+def _key(area: Area) -> Area:
+    """Which stretch it is; the descriptor only says how to get there."""
+    return area._replace(process=0, descriptor=0, epoch=0)
 
 
 class Batch:
@@ -114,6 +260,7 @@ class Batch:
 
     __slots__ = (
         "first",
+        "_epoch",
         "_mapping",
         "_data",
         "_longs",
@@ -134,12 +281,11 @@ class Batch:
         describe: Callable[[list[int]], list[tuple[str, list[tuple[str, int]]]]],
         release: Callable[[], None] | None,
     ) -> None:
-        self._mapping = mappings.get(area)
+        mapping = self._mapping = mappings.lend(area)
         self.first = first
+        self._epoch = area.epoch
         # Views of views hold this object, whatever becomes of the views in between.
-        owner = (ctypes.c_char * area.size).from_buffer(self._mapping.memory)
-        if release is not None:
-            weakref.finalize(owner, release).atexit = False
+        owner = (ctypes.c_char * area.size).from_buffer(mapping.memory)
         own = memoryview(owner).cast("B").toreadonly()
         at = _HEADER_BYTES + first * _RECORD_BYTES
         records = own[at : at + count * _RECORD_BYTES]
@@ -150,10 +296,16 @@ class Batch:
         self._lengths: list[int] = self._longs[1::_LONGS].tolist()
         self._flags: list[int] = self._ints[11::_INTS].tolist()
         self._data = own
+        mapping.spans = [(at, at + count * _RECORD_BYTES)]
         if count and self._flags[0] & _RESIDENT:  # then all of a batch are
             offset, size = _RESIDENT_STRETCH.unpack_from(own, _RESIDENT_AT)
-            stretch = self._mapping.here._replace(offset=offset, size=size)
-            self._data = mappings.get(stretch).views()
+            stretch = mapping.here._replace(offset=offset, size=size, epoch=area.epoch)
+            self._data = mappings.show(stretch)
+        elif count:
+            mapping.spans += [(min(self._starts), max(self._ends()))]
+            mapping.populate()
+        _lent.add(mapping)
+        weakref.finalize(owner, _give_back, mappings, mapping, release).atexit = False
         self._describe = describe
         self._described: list[tuple[str, list[tuple[str, int]]]] | None = None
 
@@ -163,7 +315,7 @@ class Batch:
     @property
     def area(self) -> Area:
         """Where it is, for another process to map while this one has it."""
-        return self._mapping.here
+        return self._mapping.here._replace(epoch=self._epoch)
 
     def size(self) -> tuple[int, int]:
         """How many samples it has, and how many bytes they have."""
@@ -171,10 +323,9 @@ class Batch:
 
     def data(self) -> list[memoryview]:
         """The bytes of every sample's first or only part."""
-        if any(flags & _PARTS for flags in set(self._flags)):
+        if any(flags & (_PARTS | _REPEAT | _DAMAGED) for flags in set(self._flags)):
             return [sample.data for sample in self.samples()]
-        ends = map(operator.add, self._starts, self._lengths)
-        return list(map(self._data.__getitem__, map(slice, self._starts, ends)))
+        return list(map(self._data.__getitem__, map(slice, self._starts, self._ends())))
 
     def labels(self) -> memoryview:
         """The label of every sample, of four bytes each."""
@@ -187,15 +338,30 @@ class Batch:
     def samples(self) -> Iterator[Sample]:
         return (Sample(self, place) for place in range(len(self._starts)))
 
+    def _ends(self) -> Iterator[int]:
+        return map(operator.add, self._starts, self._lengths)
+
     def _whole(self, place: int) -> memoryview:
         start = self._starts[place]
-        return self._data[start : start + self._lengths[place]]
+        whole = self._data[start : start + self._lengths[place]]
+        if self._flags[place] & (_REPEAT | _DAMAGED):
+            # The same bytes are shown in another place too, and what is written is to be seen once.
+            return memoryview(bytearray(whole)).toreadonly()
+        return whole
 
     def _description(self, place: int) -> tuple[str, list[tuple[str, int]]]:
         if self._described is None:
             # All at once: whoever wants one key wants the others too.
             self._described = self._describe(self.ids())
         return self._described[place]
+
+
+def _give_back(mappings: Mappings, mapping: Mapping, release: Callable[[], None] | None) -> None:
+    """Ends the use of a batch's area: first here, as the node may build there at once."""
+    _lent.discard(mapping)
+    mappings.give_back(mapping)
+    if release is not None:
+        release()
 
 
 class Sample:
@@ -255,8 +421,8 @@ class Sample:
         return f"Sample(id={self.id}, label={self.label}, {len(self.data)} bytes)"
 
 
-def area_of(piece: Piece) -> Area:
-    """Where a piece is."""
+def area_of(piece: Piece, epoch: int) -> Area:
+    """Where a piece of an epoch is."""
     return Area(
         piece.process,
         piece.descriptor,
@@ -264,4 +430,5 @@ def area_of(piece: Piece) -> Area:
         piece.serial,
         piece.offset,
         piece.area_bytes,
+        epoch,
     )

@@ -174,7 +174,7 @@ class Source:
             if piece is None:
                 return None
             try:
-                return self._opened(piece)
+                return self._opened(piece, epoch)
             except LostNodeError:
                 lost = self._lost(lost)
 
@@ -198,7 +198,7 @@ class Source:
             if pieces is None:
                 raise WrongCallError(f"epoch {epoch} has no position {start}")
             try:
-                return [self._opened(piece) for piece in pieces]
+                return [self._opened(piece, epoch) for piece in pieces]
             except LostNodeError:
                 lost = self._lost(lost)
 
@@ -212,13 +212,13 @@ class Source:
             )
         return before + 1
 
-    def _opened(self, piece: Piece) -> Batch:
+    def _opened(self, piece: Piece, epoch: int) -> Batch:
         if self._mappings is None:
             self._mappings = Mappings()
         try:
             return Batch(
                 self._mappings,
-                area_of(piece),
+                area_of(piece, epoch),
                 piece.first,
                 piece.count,
                 self.describe,
@@ -246,4 +246,7 @@ class Source:
         return self._client.ask(lambda connection: connection.stats())
 
     def close(self, patience: float = 0.0) -> None:
+        """Leaves the node, and lets go of all its memory but what views show."""
         self._client.close(patience)
+        if self._mappings is not None:
+            self._mappings.close()

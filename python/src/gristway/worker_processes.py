@@ -193,7 +193,9 @@ class _Worker:
     def join(self) -> None:
         self._thread.join()
         self._process.join()
+        self._process.close()
         self._pipe.close()
+        del self._pool  # which has this, and what goes with both is not to wait for the collector
 
     def _run(self) -> None:
         while True:
