@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ PROGRAM = Path(__file__).with_name("kills_program.py")
 
 @pytest.fixture(scope="module")
 def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
-    return dataset(samples=200, size=(500, 1500))
+    return dataset(samples=400, size=(500, 1500), pack=("--chunk-size", "64KiB"))
 
 
 @pytest.fixture
@@ -31,13 +32,20 @@ def damaged(packed: PackedFiles, tmp_path: Path) -> tuple[Path, str]:
     """A copy of the dataset with a byte of one sample flipped, and that sample's key."""
     path = tmp_path / "damaged.gw"
     shutil.copytree(packed.path, path)
-    chunk = path / "chunk-000000.gwc"
-    victim = packed.keys[77]
-    data = bytearray(chunk.read_bytes())
-    at = data.index(packed.data(victim))
-    data[at + 300] ^= 0x10
-    chunk.write_bytes(data)
-    return path, victim
+    damage(packed, path, packed.keys[77])
+    return path, packed.keys[77]
+
+
+def damage(packed: PackedFiles, path: Path, victim: str) -> Path:
+    """Flips a byte of a sample; the chunk that holds it."""
+    for chunk in sorted(path.glob("*.gwc")):
+        data = bytearray(chunk.read_bytes())
+        at = data.find(packed.data(victim))
+        if at >= 0:
+            data[at + 300] ^= 0x10
+            chunk.write_bytes(data)
+            return chunk
+    raise AssertionError(victim)
 
 
 def test_damage_is_told_and_flagged_and_everything_else_delivered(
@@ -63,7 +71,7 @@ def test_damage_is_told_and_flagged_and_everything_else_delivered(
     assert filler in sound
     # Once for this epoch, and once more if the next has been read that far.
     lines = [line for line in caplog.messages if victim in line]
-    assert 1 <= len(lines) <= 2 and "chunk-000000.gwc" in lines[0]
+    assert 1 <= len(lines) <= 2 and ".gwc" in lines[0]
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -74,7 +82,7 @@ def test_where_it_must_be_strict_damage_is_an_error(
     with opened(
         path, strict=True, transform=kills_program.number, num_workers=num_workers
     ) as loader:
-        raised(gristway.DamagedDataError, lambda: list(loader), victim, "chunk-000000.gwc")
+        raised(gristway.DamagedDataError, lambda: list(loader), victim, ".gwc")
 
 
 @pytest.mark.torch
@@ -111,19 +119,64 @@ def test_a_damaged_snapshot_is_an_error(
     assert_no_node(runtime_dir)
 
 
-def test_a_missing_chunk_is_an_error(
+def test_more_damage_than_the_limit_ends_the_run_and_names_verify(
+    packed: PackedFiles, damaged: tuple[Path, str], runtime_dir: Path
+) -> None:
+    path, _ = damaged
+    for victim in packed.keys[100:103]:
+        damage(packed, path, victim)
+    # A thousandth of 400 samples is less than one, and one may be damaged; a hundredth is four.
+    with opened(path) as loader:
+        raised(
+            gristway.DamagedDataError,
+            lambda: keys(packed, loader),
+            "2 damaged samples",
+            f"gristway verify {path}",
+        )
+    with opened(path, max_damage=0.01) as loader:
+        assert len(keys(packed, loader)) == len(packed.keys)
+        assert loader.stats()["node"]["damaged"] == 4
+
+
+def test_many_missing_chunks_are_one_line_when_it_is_opened(
     packed: PackedFiles, tmp_path: Path, runtime_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "incomplete.gw"
     shutil.copytree(packed.path, path)
-    (path / "chunk-000000.gwc").unlink()
+    chunks = sorted(path.glob("*.gwc"))
+    assert len(chunks) > 4
+    for chunk in chunks[:2]:
+        chunk.unlink()
+    words = f"2 of {len(chunks)} chunks are missing: {chunks[0].name}, {chunks[1].name}, "
+    raised(gristway.DamagedDataError, lambda: opened(path), words, "bring them back from a copy")
+    # All but one, as while a copy is under way.
+    for chunk in chunks[3:]:
+        chunk.unlink()
+    words = f"{len(chunks) - 1} of {len(chunks)} chunks are missing: {chunks[0].name}, "
+    raised(gristway.DamagedDataError, lambda: opened(path), words)
+    assert not caplog.messages
+    assert_no_node(runtime_dir)
 
-    def read() -> None:
-        with opened(path) as loader:
-            list(loader)
 
-    raised(gristway.DamagedDataError, read, "gristway verify")
-    assert "chunk-000000.gwc is missing" in caplog.text
+@pytest.mark.torch
+def test_a_missing_chunk_is_an_error(
+    packed: PackedFiles, tmp_path: Path, runtime_dir: Path
+) -> None:
+    from gristway.torch import MapDataset, StreamDataset
+
+    path = tmp_path / "incomplete.gw"
+    shutil.copytree(packed.path, path)
+    chunk = path / "chunk-000003.gwc"
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    words = "chunks is cut off, or not of this dataset: chunk-000003.gwc, "
+    raised(gristway.DamagedDataError, lambda: opened(path), words)
+    chunk.unlink()
+    words = "chunks is missing: chunk-000003.gwc, "
+    raised(gristway.DamagedDataError, lambda: opened(path), words)
+    raised(gristway.DamagedDataError, lambda: StreamDataset(path, 8), words)
+    raised(gristway.DamagedDataError, lambda: MapDataset(path, redirect=True), words)
+    raised(gristway.DamagedDataError, lambda: MapDataset(path)[0], words)
+    gc.collect()  # the error's traceback holds it
 
 
 def test_what_is_no_dataset_is_a_wrong_call(

@@ -67,6 +67,9 @@ class Loader:
         policy: how to read; see the documentation's page on policies.
         extent: how much is read at once; "auto" suits the memory.
         strict: raise at the first damaged sample, in place of going on without it.
+        max_damage: the share of an epoch's samples that may be damaged before an error ends the run;
+            one sample may be, unless it is 0.
+        storage_timeout: seconds for which reads are tried again that the disk or the mount fails.
         exchange: the share of samples that ranks push to each other, 0 to 1; for storage of which
             each machine reads a part of its own. See the documentation's page on clusters.
         window: how many steps ahead they are pushed.
@@ -98,6 +101,8 @@ class Loader:
         policy: str = "redirect",
         extent: str | int = "auto",
         strict: bool = False,
+        max_damage: float = 0.001,
+        storage_timeout: float = 30.0,
         exchange: float = 0.0,
         window: int = 2,
         homes: str = "afresh",
@@ -126,6 +131,8 @@ class Loader:
             extent=extent,
             tail="drop" if drop_last else "short",
             strict=strict,
+            max_damage=max_damage,
+            storage_timeout=storage_timeout,
             exchange=exchange,
             window=window,
             homes=homes,

@@ -18,6 +18,7 @@ _SIZE = re.compile(r"(\d{1,18})\s*(b|kib|mib|gib)?", re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%")
 _MOST_LOST = 3
 _MOST_BATCH = 1 << 24
+_LONGEST_TIMEOUT = 86_400
 _SHIFTS = {"b": 0, "kib": 10, "mib": 20, "gib": 30}
 
 
@@ -34,6 +35,8 @@ class Reading:
     extent: str | int
     tail: str
     strict: bool
+    max_damage: float = 0.001
+    storage_timeout: float = 30.0
     exchange: float = 0.0
     window: int = 2
     homes: str = "afresh"
@@ -51,6 +54,16 @@ class Reading:
         path = os.path.realpath(self.path)
         if not 1 <= self.batch_size <= _MOST_BATCH:
             raise WrongCallError(f"batch_size must be 1 to {_MOST_BATCH}, not {self.batch_size}")
+        if not 0 <= self.max_damage <= 1:
+            raise WrongCallError(
+                f"max_damage is a share of the samples, 0 to 1 (0.001 is one in a thousand), not"
+                f" {self.max_damage!r}"
+            )
+        if not 0 <= self.storage_timeout <= _LONGEST_TIMEOUT:
+            raise WrongCallError(
+                f"storage_timeout must be 0 to {_LONGEST_TIMEOUT} seconds, not"
+                f" {self.storage_timeout!r}"
+            )
         values = {
             "path": path,
             "mode": self.mode,
@@ -61,6 +74,8 @@ class Reading:
             "extent": 0 if self.extent == "auto" else _size(self.extent, "extent"),
             "tail": self.tail,
             "strict": "true" if self.strict else "false",
+            "max-damage": float(self.max_damage),
+            "storage-timeout": float(self.storage_timeout),
             "ranks": world.size,
             "ranks-here": world.ranks_here,
             "nodes": world.nodes,

@@ -63,6 +63,8 @@ class StreamDataset(IterableDataset[Any]):
         policy: str = "redirect",
         extent: str | int = "auto",
         strict: bool = False,
+        max_damage: float = 0.001,
+        storage_timeout: float = 30.0,
         exchange: float = 0.0,
         window: int = 2,
         homes: str = "afresh",
@@ -85,6 +87,8 @@ class StreamDataset(IterableDataset[Any]):
             extent=extent,
             tail="drop" if drop_last else "short",
             strict=strict,
+            max_damage=max_damage,
+            storage_timeout=storage_timeout,
             exchange=exchange,
             window=window,
             homes=homes,
@@ -213,6 +217,8 @@ class MapDataset(Dataset[Any]):
         policy: str = "redirect",
         extent: str | int = "auto",
         strict: bool = False,
+        max_damage: float = 0.001,
+        storage_timeout: float = 30.0,
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -231,6 +237,8 @@ class MapDataset(Dataset[Any]):
             extent=extent,
             tail="short",
             strict=strict,
+            max_damage=max_damage,
+            storage_timeout=storage_timeout,
         )
         samples = b"" if indices is None else _bits(indices)
         self._source = Source(reading, find_world(rank, world_size), node=node, samples=samples)

@@ -2,6 +2,7 @@ package org.gristway.cli;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Progress;
@@ -26,8 +27,8 @@ import picocli.CommandLine.Option;
       "Reads a dataset as training does, and measures how fast it comes and how well it is"
           + " shuffled.",
       "Nothing is trained: every batch is given back at once. 'Waited' is the time for which a rank"
-          + " had no batch, the mean over ranks. Damaged samples are named, a line each, and then"
-          + " it exits with 1."
+          + " had no batch, the mean over ranks. Damaged samples are named, the first ten of an"
+          + " epoch, and then it exits with 1."
     },
     footer = {"", "Example: gristway read flowers.gw --memory 10%% --epochs 3"})
 final class ReadCommand implements CliCommand {
@@ -81,6 +82,20 @@ final class ReadCommand implements CliCommand {
 
   @Option(names = "--strict", description = "Stop at the first damaged sample.")
   private boolean strict;
+
+  @Option(
+      names = "--max-damage",
+      paramLabel = "SHARE",
+      description =
+          "Stop when more than this share of an epoch's samples is damaged; one may be, unless it is"
+              + " 0 (default: 0.001).")
+  private double maxDamage = LoaderOptions.DEFAULT_MAX_DAMAGE;
+
+  @Option(
+      names = "--storage-timeout",
+      paramLabel = "SECONDS",
+      description = "Try reads again for so long that the disk or the mount fails (default: 30).")
+  private long storageTimeout = LoaderOptions.DEFAULT_STORAGE_TIMEOUT.toSeconds();
 
   @Option(
       names = "--threads",
@@ -170,6 +185,8 @@ final class ReadCommand implements CliCommand {
         .withTail(arguments.tail())
         .withEpochs(epochs)
         .withStrict(strict)
+        .withMaxDamage(maxDamage)
+        .withStorageTimeout(Duration.ofSeconds(storageTimeout))
         .withThreads(threads)
         .withCache(new Cache(cacheMemory, cacheDisk, cacheFolder));
   }

@@ -117,6 +117,39 @@ class ReadTroubleTest {
   }
 
   @Test
+  void too_much_damage_ends_it_with_one_line_that_names_verify() throws IOException {
+    ReadDataset damaged = dataset.copy(folder.resolve("much.gw"));
+    for (int i = 10; i < 14; i++) {
+      damaged.damage(String.format("class%d/%04d.bin", i % 5, i));
+    }
+    Cli.Result ended = Cli.run(damaged.call("read"));
+    assertThat(ended.exit()).isEqualTo(1);
+    assertThat(ended.err().lines().toList())
+        .hasSize(2) // the sample that may be damaged, and the end
+        .last()
+        .asString()
+        .contains("2 damaged samples", "at most 1", "'gristway verify " + damaged.path() + "'");
+    // A hundredth of 500 samples is five.
+    Cli.Result accepted = Cli.run(damaged.call("read", "--max-damage", "0.01"));
+    assertThat(accepted.exit()).isEqualTo(1);
+    assertThat(accepted.err()).contains("repeats were given in 4 places");
+    assertThat(Cli.run(damaged.call("read", "--max-damage", "2")).complaint(2)).contains("0 to 1");
+  }
+
+  @Test
+  void chunks_that_are_missing_are_told_in_one_line_before_anything_is_read() throws IOException {
+    ReadDataset incomplete = dataset.copy(folder.resolve("incomplete.gw"));
+    Files.delete(incomplete.path().resolve("chunk-000003.gwc"));
+    assertThat(Cli.run(incomplete.call("read")).complaint(1))
+        .contains(incomplete.path() + ": 1 of ", "chunks is missing: chunk-000003.gwc, ");
+    // What is meant for broken datasets goes on with what is there.
+    assertThat(Cli.run("verify", incomplete.path()).exit()).isEqualTo(1);
+    Cli.run("info", incomplete.path()).isDone();
+    assertThat(incomplete.keys()).hasSize(ReadDataset.SAMPLES);
+    Cli.run("plan", incomplete.path()).isDone();
+  }
+
+  @Test
   void too_little_memory_is_refused_with_what_would_do() {
     for (String policy :
         List.of("sample-order", "chunk-shuffle", "redirect", "redirect-position")) {

@@ -59,6 +59,11 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
       files.with(extent.chunk(), file -> fill(extent, memory, file));
     } catch (IOException failed) {
       throw new IllegalStateException(failed); // both have made failures of theirs
+    } catch (Failure failed) {
+      if (failed.getCause() instanceof PosixException cause && cause.isOfTheStorage()) {
+        files.forget(extent.chunk()); // a stale handle stays stale, whatever the mount does
+      }
+      throw failed;
     }
   }
 
@@ -68,7 +73,9 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
         throw new EOFException("the file ends before byte " + (extent.offset() + extent.length()));
       }
     } catch (EOFException cutOff) {
-      throw Failure.damaged("%s is damaged: %s", file.path(), String.valueOf(cutOff.getMessage()));
+      throw Failure.damaged(
+          "%s is damaged: %s; bring it back from a copy, or pack again",
+          file.path(), String.valueOf(cutOff.getMessage()));
     } catch (IOException failed) {
       throw Failure.io("read " + file.path(), failed);
     }
@@ -98,14 +105,18 @@ public final class FolderChunkStore implements ChunkSource, AutoCloseable {
       long size = file.size();
       if (size != catalog.chunkFileBytes(chunk)) {
         throw Failure.damaged(
-            "%s is damaged: it has %d bytes and should have %d",
+            "%s is damaged: it has %d bytes and should have %d; bring it back from a copy, or pack"
+                + " again",
             path, size, catalog.chunkFileBytes(chunk));
       }
       MemorySegment head = arena.allocate(NativeFile.DIRECT_ALIGNMENT, NativeFile.DIRECT_ALIGNMENT);
       fill(new Extent(chunk, 0, ChunkFormat.HEADER_BYTES), head, file);
       ChunkHeader.read(head, path.toString());
       if (ChunkHeader.checksumIn(head) != catalog.chunkHeaderChecksum(chunk)) {
-        throw Failure.damaged("%s belongs to another dataset than its snapshot", path);
+        throw Failure.damaged(
+            "%s belongs to another dataset than its snapshot; bring it back from a copy, or pack"
+                + " again",
+            path);
       }
       return file;
     } catch (IOException failed) {

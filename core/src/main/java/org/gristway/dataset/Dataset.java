@@ -125,6 +125,16 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
     }
   }
 
+  /**
+   * Refuses a folder in which chunks that belong there are missing, or have another size than they
+   * were written with. Their content is not looked at.
+   *
+   * @throws Failure (damaged) that names them
+   */
+  public void refuseIncomplete() {
+    ChunkSizes.check(folder, snapshot, portion);
+  }
+
   /** How many samples there are. */
   public long size() {
     return snapshot.sampleCount();

@@ -47,6 +47,14 @@ public final class KeptFiles implements AutoCloseable {
     }
   }
 
+  /** Has a file opened anew when it is used next: what is open may be of no use any more. */
+  public void forget(int number) {
+    KeptFile known = files.remove(number);
+    if (known != null) {
+      known.giveUp();
+    }
+  }
+
   private KeptFile open(int number) throws IOException {
     descriptors.take();
     KeptFile file;

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * An open file, read and written at given offsets straight from and to native memory.
@@ -22,6 +23,7 @@ public final class NativeFile implements AutoCloseable {
 
   private final Path path;
   private final int fd;
+  private final LongAdder shortReads = new LongAdder();
   private volatile boolean direct;
 
   private NativeFile(Path path, int fd, boolean direct) {
@@ -171,12 +173,39 @@ public final class NativeFile implements AutoCloseable {
     long done = 0;
     while (done < length) {
       int count = readOnce(target.asSlice(done), length - done, offset + done);
-      if (count == 0 || (direct && count % DIRECT_ALIGNMENT != 0)) {
-        return done + count; // a direct read ends unaligned only where the file ends
+      if (count == 0) {
+        return done;
       }
       done += count;
+      if (direct && count % DIRECT_ALIGNMENT != 0) {
+        if (offset + done >= size()) {
+          return done;
+        }
+        done = readOnFrom(done, count);
+      }
     }
     return done;
+  }
+
+  /**
+   * Where to read on, after a direct read that gave less than there is, as network file systems and
+   * those of user space do: at the last whole page. If there is none, through the page cache.
+   *
+   * @param count of the bytes that the last read gave
+   */
+  private long readOnFrom(long done, int count) throws IOException {
+    shortReads.increment();
+    if (count < DIRECT_ALIGNMENT) {
+      Posix.readThroughPageCache(fd);
+      direct = false;
+      return done;
+    }
+    return done & -DIRECT_ALIGNMENT;
+  }
+
+  /** How many direct reads have given less than there is, up to the middle of a page. */
+  public long shortReads() {
+    return shortReads.sum();
   }
 
   /** Some file systems let a file be opened for direct reads, and then refuse to do them. */

@@ -1,6 +1,7 @@
 package org.gristway.os;
 
 import java.io.IOException;
+import java.util.Set;
 
 /** A native call that failed, with the error's number and its usual words. */
 public final class PosixException extends IOException {
@@ -14,6 +15,17 @@ public final class PosixException extends IOException {
   public static final int ENAMETOOLONG = 36;
   public static final int ELOOP = 40;
   public static final int EOPNOTSUPP = 95;
+  public static final int ESTALE = 116;
+
+  /**
+   * EIO, ENXIO, ENODEV, ENODATA, ENOLINK, ECOMM, EPROTO, EBADMSG, EILSEQ, ENETDOWN, ENETUNREACH,
+   * ENETRESET, ECONNABORTED, ECONNRESET, ENOTCONN, ESHUTDOWN, ETIMEDOUT, ECONNREFUSED, EHOSTDOWN,
+   * EHOSTUNREACH, ESTALE, EUCLEAN, EREMOTEIO, ENOMEDIUM, EKEYEXPIRED.
+   */
+  private static final Set<Integer> OF_THE_STORAGE =
+      Set.of(
+          5, 6, 19, 61, 67, 70, 71, 74, 84, 100, 101, 102, 103, 104, 107, 108, 110, 111, 112, 113,
+          ESTALE, 117, 121, 123, 127);
 
   private final int number;
 
@@ -25,6 +37,14 @@ public final class PosixException extends IOException {
   /** The system's errno. */
   public int number() {
     return number;
+  }
+
+  /**
+   * True if a device or a mount reports trouble of its own, which may pass: a fail-over, a network
+   * that is down, a bad sector. Permission, space and wrong calls are none of it.
+   */
+  public boolean isOfTheStorage() {
+    return OF_THE_STORAGE.contains(number);
   }
 
   // The same numbers on x86-64 and ARM64; the words are the C library's.
@@ -39,6 +59,7 @@ public final class PosixException extends IOException {
       case 16 -> "Device or resource busy";
       case 17 -> "File exists";
       case 18 -> "on another file system";
+      case 19 -> "No such device";
       case 20 -> "Not a directory";
       case EISDIR -> "Is a directory";
       case EINVAL -> "Invalid argument";
@@ -51,8 +72,16 @@ public final class PosixException extends IOException {
       case 38 -> "Function not implemented by this file system";
       case 39 -> "Directory not empty";
       case ELOOP -> "a loop of links";
+      case 61 -> "No data available";
+      case 74 -> "Bad message";
       case EOPNOTSUPP -> "Operation not supported";
-      case 116 -> "Stale file handle";
+      case 107 -> "Transport endpoint is not connected";
+      case 110 -> "Connection timed out";
+      case 112 -> "Host is down";
+      case 113 -> "No route to host";
+      case ESTALE -> "Stale file handle";
+      case 117 -> "Structure needs cleaning";
+      case 121 -> "Remote I/O error";
       case 122 -> "Disk quota exceeded";
       default -> "system error " + number;
     };

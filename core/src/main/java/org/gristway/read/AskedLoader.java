@@ -55,7 +55,7 @@ public final class AskedLoader implements AutoCloseable {
   private long requests;
   private long epoch;
   private final List<Engine> retired = new ArrayList<>(); // whose batches somebody still has
-  private Engine engine;
+  private volatile Engine engine;
   private AskedSteps steps;
   private PlanExecutor executor;
   private boolean closed;
@@ -123,6 +123,7 @@ public final class AskedLoader implements AutoCloseable {
       Dataset dataset, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
     try {
       dataset.refusePortion("read by index");
+      dataset.refuseIncomplete();
       return new AskedLoader(dataset, options, set.apply(dataset), redirect);
     } catch (Throwable refused) {
       dataset.close();
@@ -177,7 +178,7 @@ public final class AskedLoader implements AutoCloseable {
     engine =
         new Engine(
             dataset,
-            options,
+            options.withRanks(1), // whoever asks, all of the set is given by this one
             run.firstPlan(),
             set,
             1,
@@ -290,7 +291,12 @@ public final class AskedLoader implements AutoCloseable {
   }
 
   @Override
-  public synchronized void close() {
+  public void close() {
+    engine.tryOnce(); // whoever waits for the storage holds the lock
+    closeUnused();
+  }
+
+  private synchronized void closeUnused() {
     if (!closed) {
       closed = true;
       engine.close();

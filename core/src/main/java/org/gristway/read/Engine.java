@@ -37,6 +37,7 @@ final class Engine implements AutoCloseable {
   private final Dataset dataset;
   private final SampleSet samples;
   private final long memoryBytes;
+  private final Patience patience;
   private final SecondLook secondLook;
   private final MemoryBudget budget;
   private final FramePool pool;
@@ -77,6 +78,7 @@ final class Engine implements AutoCloseable {
     this.budget = new MemoryBudget(memoryBytes);
     refuseTooMuch(options);
     Snapshot snapshot = dataset.snapshot();
+    this.patience = new Patience(dataset.path(), options.storageTimeout(), notices);
     this.tallies = new Tallies();
     try {
       this.handover = new Handover(lanes, areas, plan.staysResident() ? plan.residentBytes() : 0);
@@ -86,7 +88,7 @@ final class Engine implements AutoCloseable {
     }
     try {
       FolderChunkStore cached = opened(new FolderChunkStore(dataset.path(), snapshot));
-      this.secondLook = new SecondLook(dataset.path(), snapshot, cached, options.strict(), notices);
+      this.secondLook = new SecondLook(snapshot, cached, patience, damageLimit(options, notices));
       this.pool =
           opened(new FramePool(plan.frames(), plan.frameBytes(), budget, handover.resident()));
       CacheFile file = opened(new CacheFile(cacheFolder(options), notices));
@@ -96,11 +98,18 @@ final class Engine implements AutoCloseable {
               ? opened(new ExtentCache(counted, options.cache(), budget, tallies, file))
               : counted;
       this.cache = opened(new SampleCache(snapshot, budget, tallies, file));
-      this.loads = opened(new LoadQueue(lanes, options.threads(), threads));
+      this.loads = opened(new LoadQueue(lanes, options.threads(), threads, patience));
     } catch (Throwable thrown) {
       close();
       throw thrown;
     }
+  }
+
+  /** What is too much damage in the share of an epoch that is delivered here. */
+  private DamageLimit damageLimit(LoaderOptions options, Consumer<String> notices) {
+    long here = samples.count() * options.ranks() / options.world().ranks();
+    return new DamageLimit(
+        dataset.path(), dataset.snapshot(), here, options.mostDamaged(here), notices);
   }
 
   /** True if a cache is for extents; policies that keep samples plan what is in it. */
@@ -142,6 +151,12 @@ final class Engine implements AutoCloseable {
   /** Where notices go that nobody else takes. */
   static void log(String line) {
     LOG.log(System.Logger.Level.WARNING, line);
+  }
+
+  /** Has no read tried again from here on: nobody waits for it. */
+  void tryOnce() {
+    patience.end();
+    loads.tryOnce();
   }
 
   /** What carries a lane's steps out. */

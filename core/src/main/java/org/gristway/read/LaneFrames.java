@@ -9,6 +9,7 @@ import org.gristway.os.PrivateMemory;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanStep;
 import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Has what a lane delivers read ahead of need: into its frames, or past them to where it goes. For
@@ -124,14 +125,19 @@ final class LaneFrames {
     return held.memory().asSlice(from, snapshot.length(sample));
   }
 
-  /**
-   * False if an extent could not be read. Whatever has kept it from that, a second look tells what
-   * it means for a sample; unless it is a bug, which is thrown.
-   */
+  /** False if an extent could not be read; why, {@link #failure} says. */
   static boolean isThere(Frame.Held held) {
+    return failure(held) == null;
+  }
+
+  /**
+   * Why an extent could not be read; null if it was. A second look tells what it means for a
+   * sample; unless it is a bug, which is thrown.
+   */
+  static @Nullable Failure failure(Frame.Held held) {
     return switch (held.failure()) {
-      case null -> true;
-      case Failure _ -> false;
+      case null -> null;
+      case Failure failure -> failure;
       case RuntimeException bug -> throw bug;
       case Error error -> throw error;
       case Throwable other -> throw new IllegalStateException(other);

@@ -69,6 +69,7 @@ public final class Loader implements AutoCloseable {
     Snapshot snapshot = dataset.snapshot();
     ReadPolicy policy = Policies.named(options.policy());
     Refusals.check(dataset, options, policy, beginning, given != null);
+    dataset.refuseIncomplete();
     this.post = options.isExchanging() ? post(options, given) : null;
     PlanInputs inputs =
         PlanInputs.of(
@@ -172,6 +173,7 @@ public final class Loader implements AutoCloseable {
 
   private void endLanes(@Nullable Throwable why) {
     lanes.forEach(lane -> lane.end(why));
+    engine.tryOnce();
   }
 
   /** Opens the newest version of a dataset and begins to read. */
@@ -190,7 +192,7 @@ public final class Loader implements AutoCloseable {
   /**
    * Opens a loader over an open dataset, which it closes in the end.
    *
-   * @param notices told a line for each damaged sample
+   * @param notices told a line for what is damaged, and for what the storage fails to give
    */
   public static Loader open(
       Dataset dataset, LoaderOptions options, Beginning beginning, Consumer<String> notices) {

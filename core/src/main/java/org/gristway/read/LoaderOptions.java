@@ -1,5 +1,6 @@
 package org.gristway.read;
 
+import java.time.Duration;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.plan.Caching;
@@ -21,6 +22,9 @@ import org.gristway.plan.policy.Policies;
  * @param tail what becomes of samples that do not fill a global batch
  * @param epochs to read; the last one is not read beyond
  * @param strict stop at the first damaged sample, in place of going on without it
+ * @param maxDamage the share of an epoch's samples that may be damaged before the run ends; one
+ *     sample may be, unless the share is 0
+ * @param storageTimeout how long a read is tried again that a device or a mount has failed
  * @param threads that wait for the storage at once; the order does not depend on it
  * @param exchange how ranks mix what they read; if they do, they go through their steps together
  * @param cache what this machine has beside its memory to keep what was read
@@ -35,6 +39,8 @@ public record LoaderOptions(
     Tail tail,
     long epochs,
     boolean strict,
+    double maxDamage,
+    Duration storageTimeout,
     int threads,
     Exchange exchange,
     Cache cache) {
@@ -46,6 +52,14 @@ public record LoaderOptions(
 
   /** Enough requests at once for any disk; those that a storage does not need wait idle. */
   public static final int DEFAULT_THREADS = 16;
+
+  /** More than a few flipped bits: something is wrong with the storage, or with the copy. */
+  public static final double DEFAULT_MAX_DAMAGE = 0.001;
+
+  /** Longer than most fail-overs take, and shorter than the patience of who waits for training. */
+  public static final Duration DEFAULT_STORAGE_TIMEOUT = Duration.ofSeconds(30);
+
+  private static final Duration LONGEST_TIMEOUT = Duration.ofDays(1);
 
   private static final int MOST_RANKS = 4096;
 
@@ -61,6 +75,8 @@ public record LoaderOptions(
           Tail.SHORT,
           Long.MAX_VALUE,
           false,
+          DEFAULT_MAX_DAMAGE,
+          DEFAULT_STORAGE_TIMEOUT,
           DEFAULT_THREADS,
           Exchange.NONE,
           Cache.NONE);
@@ -72,6 +88,16 @@ public record LoaderOptions(
     }
     if (epochs < 0) {
       throw Failure.wrongCall("the number of epochs cannot be %d", epochs);
+    }
+    if (!(maxDamage >= 0 && maxDamage <= 1)) {
+      throw Failure.wrongCall(
+          "the share of samples that may be damaged is 0 to 1 (0.001 is one in a thousand), not %s",
+          maxDamage);
+    }
+    if (storageTimeout.isNegative() || storageTimeout.compareTo(LONGEST_TIMEOUT) > 0) {
+      throw Failure.wrongCall(
+          "reads can be tried again for 0 to %d seconds, not %s",
+          LONGEST_TIMEOUT.toSeconds(), storageTimeout.toSeconds());
     }
     if (threads < 1) {
       throw Failure.wrongCall("reading needs at least one thread");
@@ -105,6 +131,15 @@ public record LoaderOptions(
     }
     int counted = Math.clamp(epochs, 1, Caching.MOST_EPOCHS);
     return new Caching(cache.disk() / world.mostRanks(), counted, Caching.Rates.USUAL);
+  }
+
+  /**
+   * How many damaged samples a run goes on with in an epoch.
+   *
+   * @param samples of the epoch
+   */
+  long mostDamaged(long samples) {
+    return strict || maxDamage == 0 ? 0 : Math.max(1, (long) (maxDamage * samples));
   }
 
   /** True if ranks deliver what others have read. */
@@ -157,6 +192,14 @@ public record LoaderOptions(
     return with(changed -> changed.strict = value);
   }
 
+  public LoaderOptions withMaxDamage(double share) {
+    return with(changed -> changed.maxDamage = share);
+  }
+
+  public LoaderOptions withStorageTimeout(Duration value) {
+    return with(changed -> changed.storageTimeout = value);
+  }
+
   public LoaderOptions withThreads(int count) {
     return with(changed -> changed.threads = count);
   }
@@ -186,6 +229,8 @@ public record LoaderOptions(
     Tail tail = LoaderOptions.this.tail;
     long epochs = LoaderOptions.this.epochs;
     boolean strict = LoaderOptions.this.strict;
+    double maxDamage = LoaderOptions.this.maxDamage;
+    Duration storageTimeout = LoaderOptions.this.storageTimeout;
     int threads = LoaderOptions.this.threads;
     Exchange exchange = LoaderOptions.this.exchange;
     Cache cache = LoaderOptions.this.cache;
@@ -201,6 +246,8 @@ public record LoaderOptions(
           tail,
           epochs,
           strict,
+          maxDamage,
+          storageTimeout,
           threads,
           exchange,
           cache);

@@ -332,17 +332,19 @@ public final class PlanExecutor {
   private void deliver(Place place, MemorySegment memory) throws InterruptedException {
     MemorySegment target = memory.asSlice(place.offset, place.length);
     if (place.straight != null) {
-      boolean good =
-          LaneFrames.isThere(frames.await(place.straight.frame)) && passes(place, memory);
-      place.damaged = !good && !arrives(place.deliver.sample(), target, epoch);
+      Failure unread = LaneFrames.failure(frames.await(place.straight.frame));
+      boolean good = unread == null && passes(place, memory);
+      place.damaged = !good && !arrives(place.deliver.sample(), target, epoch, unread);
     } else if (place.original != null) {
       place.damaged = place.original.damaged;
     } else if (place.received != null) {
       place.damaged = !takes(place.received, target);
     } else {
       long sample = place.deliver.sample();
-      boolean good = copies(sample, frames.await(place.deliver.frame()), target);
-      place.damaged = !good && !arrives(sample, target, epoch);
+      Frame.Held held = frames.await(place.deliver.frame());
+      place.damaged =
+          !copies(sample, held, target)
+              && !arrives(sample, target, epoch, LaneFrames.failure(held));
     }
   }
 
@@ -374,12 +376,18 @@ public final class PlanExecutor {
     Parcel parcel = post.outgoing(send, ofEpoch);
     long length = snapshot.length(send.sample());
     MemorySegment target = parcel.add(send.position(), send.sample(), length);
-    boolean good =
-        read == null
-            ? copies(send.sample(), frames.await(send.frame()), target)
-            : frames.readStraight(
-                read, send.sample(), bytes -> copies(send.sample(), bytes, target), ofEpoch);
-    if (!good && !arrives(send.sample(), target, ofEpoch)) {
+    Frame.Held held;
+    boolean good;
+    if (read == null) {
+      held = frames.await(send.frame());
+      good = copies(send.sample(), held, target);
+    } else {
+      good =
+          frames.readStraight(
+              read, send.sample(), bytes -> copies(send.sample(), bytes, target), ofEpoch);
+      held = frames.await(read.frame);
+    }
+    if (!good && !arrives(send.sample(), target, ofEpoch, LaneFrames.failure(held))) {
       parcel.spoil();
     }
     tallies.add(ReadCounter.PUSHED, 1);
@@ -399,7 +407,7 @@ public final class PlanExecutor {
       return true;
     }
     tallies.countRead(epoch, target.byteSize(), true);
-    return secondLook.arrives(take.sample(), target);
+    return secondLook.arrives(take.sample(), epoch, target, null);
   }
 
   /** Lets others push for steps to come: those of the batch at hand are over. */
@@ -418,10 +426,11 @@ public final class PlanExecutor {
   }
 
   /** Looks again at a sample that is not as it was packed; false if it is damaged. */
-  private boolean arrives(long sample, MemorySegment target, long ofEpoch) {
+  private boolean arrives(
+      long sample, MemorySegment target, long ofEpoch, @Nullable Failure unread) {
     frames.distrust(sample);
     tallies.countRead(ofEpoch, target.byteSize(), true);
-    return secondLook.arrives(sample, target);
+    return secondLook.arrives(sample, ofEpoch, target, unread);
   }
 
   /** Writes what the batch is. */

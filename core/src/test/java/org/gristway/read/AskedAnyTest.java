@@ -349,7 +349,7 @@ class AskedAnyTest extends AskedSamples {
     for (int i = 1; i < indices.length; i++) {
       damaged.flip(indices[i], 0); // but for the first
     }
-    try (AskedLoader loader = AskedLoader.redirected(path, OPTIONS, isIn)) {
+    try (AskedLoader loader = AskedLoader.redirected(path, OPTIONS.withMaxDamage(1), isIn)) {
       Received received = new Received(damaged);
       for (long index : indices) {
         received.add(loader.get(index));

@@ -6,6 +6,8 @@ import static org.gristway.handover.Conversation.start;
 import static org.gristway.handover.Conversation.together;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.gristway.chunk.ChunkSource;
 import org.gristway.chunk.Extent;
@@ -22,6 +24,8 @@ import org.junit.jupiter.api.Test;
  */
 @Tag("java")
 class FrameInterleavingsTest {
+
+  private static final Patience ONCE = new Patience(Path.of(""), Duration.ZERO, line -> {});
 
   private static final int FRAME = 4096;
   private static final Extent PAGES = new Extent(0, 0, FRAME);
@@ -98,7 +102,7 @@ class FrameInterleavingsTest {
         Thorough.count(30, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
-          LoadQueue queue = new LoadQueue(2, 1, Threads.PLATFORM);
+          LoadQueue queue = new LoadQueue(2, 1, Threads.PLATFORM, ONCE);
           ChunkSource source = (_, _) -> reads.incrementAndGet();
           Frame one = new Frame();
           Frame other = new Frame();
@@ -123,7 +127,7 @@ class FrameInterleavingsTest {
         Thorough.count(30, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
-          LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM);
+          LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM, ONCE);
           ChunkSource source = (_, _) -> reads.incrementAndGet();
           together(
               () -> {

@@ -5,8 +5,11 @@ import static org.gristway.pack.Packs.assertFails;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -15,8 +18,12 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
+import org.gristway.Failure;
 import org.gristway.Failure.Kind;
+import org.gristway.chunk.ChunkFormat;
 import org.gristway.dataset.Dataset;
+import org.gristway.dataset.Sample;
 import org.gristway.pack.Packs;
 import org.gristway.pack.Trees;
 import org.gristway.plan.ReadState;
@@ -32,7 +39,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** Damage never changes a plan: its places are filled, flagged, counted and named. */
+/**
+ * Damage never changes a plan: its places are filled, flagged, counted and named. What is not there
+ * at all, or not of the dataset, is no damage: it ends the run.
+ */
 @Tag("java")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LoaderDamageTest {
@@ -42,7 +52,11 @@ class LoaderDamageTest {
   private static final int SAMPLES = 120;
   private static final int EXTENT = 8 << 10;
   private static final LoaderOptions OPTIONS =
-      LoaderOptions.DEFAULT.withExtentBytes(EXTENT).withMemory(12 * EXTENT).withBatchSize(10);
+      LoaderOptions.DEFAULT
+          .withExtentBytes(EXTENT)
+          .withMemory(12 * EXTENT)
+          .withBatchSize(10)
+          .withMaxDamage(1);
 
   @TempDir static Path shared;
   private static Path sound;
@@ -140,16 +154,17 @@ class LoaderDamageTest {
         .orElseThrow();
   }
 
-  /** Each damaged sample is named with its chunk, and no other. */
+  /** Each damaged sample is named with its chunk, where they are few, and no other. */
   private void assertNamed() {
-    for (long sample : damaged) {
-      assertThat(notices)
+    List<String> named = notices.stream().filter(line -> line.contains("sample '")).toList();
+    for (long sample : damaged.size() > DamageLimit.NAMED ? Set.<Long>of() : damaged) {
+      assertThat(named)
           .anyMatch(
               line ->
                   line.contains(originals.chunk(sample).toString())
                       && line.contains("'" + originals.key(sample) + "'"));
     }
-    assertThat(notices)
+    assertThat(named)
         .allMatch(
             line ->
                 damaged.stream()
@@ -202,30 +217,67 @@ class LoaderDamageTest {
     assertDamageIsPassedOver(OPTIONS.withPolicy(policy).withBatchSize(40));
   }
 
-  private void damageChunk(int chunk) {
-    for (long sample = 0; sample < SAMPLES; sample++) {
-      if (originals.location(sample).chunk() == chunk) {
-        damaged.add(sample);
+  private long samplesOf(int chunk) {
+    return LongStream.range(0, SAMPLES)
+        .filter(sample -> originals.location(sample).chunk() == chunk)
+        .count();
+  }
+
+  private int chunks() {
+    return 1 + originals.location(SAMPLES - 1).chunk();
+  }
+
+  @Test
+  void a_missing_chunk_is_refused_when_it_is_opened() throws IOException {
+    long sample = anySample();
+    Path chunk = originals.chunk(sample);
+    Files.delete(chunk);
+    assertRefused(
+        "1 of " + chunks() + " chunks is missing: " + chunk.getFileName(),
+        samplesOf(originals.location(sample).chunk()) + " samples; bring it back from a copy");
+  }
+
+  @Test
+  void many_missing_chunks_are_refused_in_one_line() throws IOException {
+    for (int chunk = 0; chunk < chunks(); chunk++) {
+      Files.delete(originals.path().resolve(ChunkFormat.fileName(chunk)));
+    }
+    assertRefused(
+        chunks() + " of " + chunks() + " chunks are missing: chunk-000000.gwc, ",
+        " and " + (chunks() - 3) + " more",
+        SAMPLES + " samples; bring them back from a copy");
+  }
+
+  @Test
+  void a_chunk_that_is_cut_off_is_refused_when_it_is_opened() throws IOException {
+    Path chunk = originals.chunk(anySample());
+    cutOff(chunk, Files.size(chunk) - 1);
+    assertRefused("1 of " + chunks() + " chunks is cut off", chunk.getFileName().toString());
+  }
+
+  /** By everything that reads as training does; what is there can still be had one by one. */
+  private void assertRefused(String... named) {
+    for (String policy : POLICIES) {
+      assertFails(Kind.DAMAGED, () -> open(OPTIONS.withPolicy(policy)), named);
+    }
+    assertFails(Kind.DAMAGED, () -> AskedLoader.exact(originals.path(), OPTIONS), named);
+    assertFails(Kind.DAMAGED, () -> AskedLoader.redirected(originals.path(), OPTIONS), named);
+    try (Dataset dataset = Dataset.open(originals.path())) {
+      for (Sample sample : dataset) {
+        if (isWhole(originals.chunk(sample.id()))) {
+          assertThat(dataset.read(sample)).isEqualTo(originals.data(sample.id()));
+        }
       }
     }
   }
 
-  @ParameterizedTest
-  @FieldSource("POLICIES")
-  void a_missing_chunk_leaves_out_its_samples_only(String policy) throws IOException {
-    long sample = anySample();
-    Files.delete(originals.chunk(sample));
-    damageChunk(originals.location(sample).chunk());
-    assertDamageIsPassedOver(OPTIONS.withPolicy(policy).withBatchSize(60));
-  }
-
-  @ParameterizedTest
-  @FieldSource("POLICIES")
-  void a_chunk_that_is_cut_off_leaves_out_its_samples_only(String policy) throws IOException {
-    long sample = anySample();
-    cutOff(originals.chunk(sample), originals.location(sample).offset() + 1);
-    damageChunk(originals.location(sample).chunk());
-    assertDamageIsPassedOver(OPTIONS.withPolicy(policy).withBatchSize(60));
+  private boolean isWhole(Path chunk) {
+    try {
+      return Files.exists(chunk)
+          && Files.size(chunk) == Files.size(sound.resolve(chunk.getFileName()));
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
+    }
   }
 
   private static void cutOff(Path file, long length) throws IOException {
@@ -234,31 +286,113 @@ class LoaderDamageTest {
     }
   }
 
-  /** What has been read or is open may still be read whole; nothing of other chunks is missing. */
+  /** What has been read or is open may still be read whole; what is not is never made up for. */
   @ParameterizedTest
   @FieldSource("POLICIES")
-  void chunks_that_go_while_they_are_read_leave_out_their_samples_at_most(String policy)
-      throws IOException {
-    LoaderOptions options = OPTIONS.withPolicy(policy).withBatchSize(60).withEpochs(3);
+  void chunks_that_go_while_they_are_read_end_the_run(String policy) throws IOException {
+    LoaderOptions options = OPTIONS.withPolicy(policy).withEpochs(3);
     long cut = anySample();
     long deleted = anySample();
     Received received = new Received(originals);
+    boolean ended = false;
     try (Loader loader = open(options)) {
       received.add(loader.next(0));
       cutOff(originals.chunk(cut), originals.location(cut).offset());
       Files.deleteIfExists(originals.chunk(deleted));
-      received.addEpoch(loader).addEpoch(loader).addEpoch(loader);
-    }
-    damageChunk(originals.location(cut).chunk());
-    damageChunk(originals.location(deleted).chunk());
-    for (int epoch = 0; epoch < 3; epoch++) {
-      Received ofEpoch = received.ofEpoch(epoch);
-      int[] times = ofEpoch.times();
-      for (int sample = 0; sample < SAMPLES; sample++) {
-        assertThat(times[sample]).isBetween(damaged.contains((long) sample) ? 0 : 1, 1);
+      try {
+        received.addEpoch(loader).addEpoch(loader).addEpoch(loader);
+      } catch (Failure failure) {
+        ended = true;
+        assertThat(failure.kind()).isEqualTo(Kind.DAMAGED);
+        assertThat(failure.getMessage())
+            .containsAnyOf(originals.chunk(cut).toString(), originals.chunk(deleted).toString());
       }
-      assertThat(ofEpoch.due()).isEqualTo(Received.planned(originals, options, epoch));
     }
+    assertThat(received.places()).noneMatch(Received.Place::damaged);
+    List<Received.Place> order = new ArrayList<>();
+    for (int epoch = 0; epoch < 3; epoch++) {
+      order.addAll(Received.planned(originals, options, epoch));
+    }
+    assertThat(received.inOrder()).isEqualTo(order.subList(0, received.places().size()));
+    if (policy.equals("redirect") || policy.equals("sample-order")) {
+      assertThat(ended).as("nothing of it stays in memory for three epochs").isTrue();
+    }
+    assertThat(notices).isEmpty();
+  }
+
+  /** As after an rsync of another dataset over this one: the same names, the same sizes. */
+  @ParameterizedTest
+  @FieldSource("POLICIES")
+  void a_chunk_of_another_dataset_ends_the_run(String policy) throws IOException {
+    TreeMap<String, byte[]> tree = new TreeMap<>();
+    for (int i = 0; i < SAMPLES; i++) {
+      byte[] bytes = new byte[originals.length(i)];
+      random.nextBytes(bytes);
+      tree.put(originals.key(i), bytes);
+    }
+    Path other = Packs.pack(tree, folder.resolve("other"));
+    Path chunk = originals.chunk(anySample());
+    Files.copy(other.resolve(chunk.getFileName()), chunk, StandardCopyOption.REPLACE_EXISTING);
+    try (Loader loader = open(OPTIONS.withPolicy(policy).withEpochs(1))) {
+      Received received = new Received(originals);
+      assertFails(
+          Kind.DAMAGED,
+          () -> received.addEpoch(loader),
+          chunk + " belongs to another dataset than its snapshot");
+      assertThat(received.places()).noneMatch(Received.Place::damaged);
+    }
+  }
+
+  @ParameterizedTest
+  @FieldSource("POLICIES")
+  void more_damage_than_the_limit_ends_the_run_and_names_verify(String policy) {
+    // 0.1 % of 120 samples is less than one, and one may be; 5 % are six.
+    LoaderOptions usual = OPTIONS.withPolicy(policy).withBatchSize(40).withMaxDamage(0.001);
+    flip(1);
+    assertDamageIsPassedOver(usual);
+    assertFails(Kind.DAMAGED, () -> readEpoch(usual.withMaxDamage(0)), originals.key(1));
+    flip(SAMPLES - 1);
+    assertFails(
+        Kind.DAMAGED,
+        () -> readEpoch(usual),
+        "2 damaged samples",
+        "of the 120 in epoch 0",
+        "at most 1",
+        "'gristway verify " + originals.path() + "'");
+    for (long sample = 20; sample < 60; sample += 10) {
+      flip(sample);
+    }
+    assertDamageIsPassedOver(usual.withMaxDamage(0.05));
+    flip(70);
+    assertFails(Kind.DAMAGED, () -> readEpoch(usual.withMaxDamage(0.05)), "7 damaged samples");
+  }
+
+  private void readEpoch(LoaderOptions options) {
+    try (Loader loader = open(options.withEpochs(1))) {
+      new Received(originals).addEpoch(loader);
+    }
+  }
+
+  @Test
+  void a_share_that_is_none_is_refused() {
+    for (double share : new double[] {-0.1, 1.1, Double.NaN}) {
+      assertFails(Kind.WRONG_CALL, () -> OPTIONS.withMaxDamage(share), "0 to 1");
+    }
+    assertFails(Kind.WRONG_CALL, () -> OPTIONS.withStorageTimeout(Duration.ofSeconds(-1)), "-1");
+  }
+
+  @Test
+  void a_log_of_much_damage_names_a_few_samples_and_counts_the_rest() {
+    for (long sample = 0; sample < SAMPLES; sample += 2) {
+      flip(sample);
+    }
+    readEpoch(OPTIONS.withBatchSize(60));
+    // Ten by name, and lines for 11, 20 and 40.
+    assertThat(notices).hasSize(13);
+    assertThat(notices.subList(0, 10)).allMatch(line -> line.contains("fails its checksum"));
+    assertThat(notices.getLast())
+        .startsWith("40 samples of epoch 0 are damaged")
+        .contains("verify");
   }
 
   /** The bad bytes are in a frame, the good ones on the disk: as after a read that went wrong. */

@@ -208,7 +208,7 @@ class LoaderExchangeTest {
     Originals damaged = Originals.of(packed("damaged"));
     damaged.flip(7, 0);
     damaged.flip(100, 0);
-    LoaderOptions options = options(3).withEpochs(1);
+    LoaderOptions options = options(3).withEpochs(1).withMaxDamage(0.02);
     Received received = new Received(damaged);
     try (Loader loader =
         Loader.open(Dataset.open(damaged.path()), options, Beginning.NEW_RUN, notices::add)) {

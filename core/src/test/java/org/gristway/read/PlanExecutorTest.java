@@ -131,7 +131,11 @@ class PlanExecutorTest {
   }
 
   private static LoaderOptions options() {
-    return LoaderOptions.DEFAULT.withExtentBytes(64 << 10).withMemory(1 << 20).withBatchSize(2);
+    return LoaderOptions.DEFAULT
+        .withExtentBytes(64 << 10)
+        .withMemory(1 << 20)
+        .withBatchSize(2)
+        .withMaxDamage(1);
   }
 
   /** Whoever looks at the area as one array finds no bytes that have failed. */

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
@@ -50,7 +51,7 @@ final class Settings {
 
   /** Settings that differ between the nodes of a job. */
   private static final Set<String> OWN =
-      Set.of("path", "node", "listen", "meet", "cache", "cache-folder");
+      Set.of("path", "node", "listen", "meet", "cache", "cache-folder", "storage-timeout");
 
   private final Map<String, String> values = new LinkedHashMap<>();
   private final String state;
@@ -162,6 +163,8 @@ final class Settings {
         tail(),
         Long.MAX_VALUE,
         Boolean.parseBoolean(text("strict")),
+        decimal("max-damage"),
+        storageTimeout(),
         Math.max(FEWEST_THREADS, THREADS / here),
         exchange(),
         cache(here));
@@ -282,6 +285,20 @@ final class Settings {
           : Long.parseLong(memory);
     } catch (NumberFormatException odd) {
       throw Failure.wrongCall("'%s' is no size", memory);
+    }
+  }
+
+  private Duration storageTimeout() {
+    double seconds = decimal("storage-timeout");
+    // More than there can be is refused with all other options.
+    return Duration.ofMillis((long) (Math.clamp(seconds, -1, 1e12) * 1000));
+  }
+
+  private double decimal(String name) {
+    try {
+      return Double.parseDouble(text(name));
+    } catch (NumberFormatException odd) {
+      throw Failure.wrongCall("'%s' is no number for '%s'", text(name), name);
     }
   }
 

@@ -69,6 +69,8 @@ public final class Packed {
             "extent=8192",
             "tail=short",
             "strict=false",
+            "max-damage=0.001",
+            "storage-timeout=30",
             "ranks=1",
             "ranks-here=1",
             "nodes=1",

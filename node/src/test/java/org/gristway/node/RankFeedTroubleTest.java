@@ -87,4 +87,21 @@ class RankFeedTroubleTest extends RankFeedTesting {
     }
     assertThat(Packed.memoryFiles()).isEqualTo(memoryBefore);
   }
+
+  /** It is looked for each time that reading begins anew, as it does after a break. */
+  @Test
+  void a_chunk_that_is_missing_is_told_to_whoever_asks(@TempDir Path other) throws Exception {
+    Packed incomplete = Packed.in(other);
+    try (RankFeed feed = open(incomplete.settings())) {
+      take(feed, "client", 0, 5, 1);
+      Files.delete(incomplete.path().resolve("chunk-000001.gwc"));
+      assertThatThrownBy(() -> take(feed, "client", 0, 0, 1))
+          .isInstanceOf(Failure.class)
+          .hasMessageContaining("chunks is missing: chunk-000001.gwc, ");
+    }
+    assertThatThrownBy(() -> open(incomplete.settings()).close())
+        .isInstanceOf(Failure.class)
+        .hasMessageContaining("chunks is missing: chunk-000001.gwc, ");
+    assertThat(Packed.memoryFiles()).isEqualTo(memoryBefore);
+  }
 }

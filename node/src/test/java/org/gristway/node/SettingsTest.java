@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
@@ -51,6 +52,8 @@ class SettingsTest {
             "extent=0",
             "tail=drop",
             "strict=true",
+            "max-damage=0.25",
+            "storage-timeout=2.5",
             "ranks=8",
             "ranks-here=4");
     assertThat(options.policy()).isEqualTo("chunk-shuffle");
@@ -60,6 +63,8 @@ class SettingsTest {
     assertThat(options.extentBytes()).isZero();
     assertThat(options.tail()).isEqualTo(Tail.DROP);
     assertThat(options.strict()).isTrue();
+    assertThat(options.maxDamage()).isEqualTo(0.25);
+    assertThat(options.storageTimeout()).isEqualTo(Duration.ofMillis(2500));
     assertThat(options.world()).isEqualTo(new World(8, 8, 3));
     assertThat(packed.settings().path()).isEqualTo(packed.path());
     assertThat(packed.settings().mode()).isEqualTo(Settings.Mode.STREAM);
@@ -98,6 +103,10 @@ class SettingsTest {
     assertRefused(() -> options(0, "batch=many"), "'many' is no number for 'batch'");
     assertRefused(() -> options(0, "batch=0").planSettings(), "batch");
     assertRefused(() -> options(0, "tail=wag"), "no tail 'wag'");
+    assertRefused(() -> options(0, "max-damage=some"), "'some' is no number for 'max-damage'");
+    assertRefused(() -> options(0, "max-damage=7"), "0 to 1", "7");
+    assertRefused(() -> options(0, "storage-timeout=-1"), "seconds");
+    assertRefused(() -> options(0, "storage-timeout=1e300"), "seconds");
     assertRefused(() -> options(0, "extent=5000").planSettings(), "extent");
     assertRefused(() -> options(1), "no rank 1 of 1");
     assertRefused(() -> options(-1), "no rank -1 of 1");
