@@ -9,6 +9,7 @@ import org.gristway.chunk.Shape;
 import org.gristway.dataset.Dataset;
 import org.gristway.dataset.DatasetFolder;
 import org.gristway.dataset.Portion;
+import org.gristway.snapshot.LabelTally;
 import org.gristway.snapshot.Snapshot;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -112,17 +113,17 @@ final class InfoCommand implements CliCommand {
   }
 
   private static String labels(Snapshot snapshot, Summary summary) {
-    String none =
-        summary.labelled() == snapshot.sampleCount()
-            ? ""
-            : "; " + Text.number(snapshot.sampleCount() - summary.labelled()) + " without";
-    if (summary.labelled() == 0) {
+    LabelTally tally = summary.labels();
+    if (tally.labelled() == 0) {
       return "none";
     }
+    long without = snapshot.sampleCount() - tally.labelled();
+    String none = without == 0 ? "" : "; " + Text.count(without, "sample") + " without";
+    String numbers = "numbers from " + tally.lowest() + " to " + tally.highest();
+    int count = tally.classes();
     if (!snapshot.hasNamedLabels()) {
-      return "numbers from " + summary.lowestLabel() + " to " + summary.highestLabel() + none;
+      return (count < 0 ? "" : Text.classes(count) + ", ") + numbers + none;
     }
-    int count = snapshot.namedLabelCount();
     List<String> shown = new ArrayList<>();
     for (Summary.ClassCount named : summary.classes()) {
       shown.add(Text.escape(named.name()) + " (" + Text.number(named.samples()) + ")");
@@ -130,8 +131,12 @@ final class InfoCommand implements CliCommand {
     if (count > shown.size()) {
       shown.add("…");
     }
-    return Text.number(count)
-        + (count == 1 ? " class: " : " classes: ")
+    if (count < 0) {
+      count = snapshot.namedLabelCount();
+    }
+    boolean hasGaps = count < snapshot.namedLabelCount();
+    return Text.classes(count)
+        + (hasGaps ? ", " + numbers + ": " : ": ")
         + String.join(", ", shown)
         + none;
   }

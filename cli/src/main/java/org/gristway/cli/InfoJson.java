@@ -93,8 +93,8 @@ final class InfoJson {
       }
       json.writeEndArray();
     } else {
-      json.writeStringProperty("kind", summary.labelled() == 0 ? "none" : "numbered");
-      json.writeNumberProperty("count", summary.highestLabel() + 1L);
+      json.writeStringProperty("kind", summary.labels().labelled() == 0 ? "none" : "numbered");
+      json.writeNumberProperty("count", summary.labels().highest() + 1L);
     }
     json.writeEndObject();
   }

@@ -22,6 +22,11 @@ final class LeftOut implements Notices {
     }
   }
 
+  @Override
+  public void remark(String line) {
+    console.complain(line);
+  }
+
   /** Counts what was not shown. */
   void end() {
     if (count > MOST) {

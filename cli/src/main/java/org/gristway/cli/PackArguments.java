@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.gristway.Progress;
+import org.gristway.pack.Labels;
 import org.gristway.pack.Notices;
 import org.gristway.pack.PackOptions;
 import org.gristway.pack.PackReport;
@@ -27,7 +28,7 @@ final class PackArguments {
       hideParamSyntax = true,
       description =
           "Folders, tar or zip files to pack, and last the dataset's folder. Files are labelled by"
-              + " their first subfolder.")
+              + " their first subfolder, samples in tar files by the number in their 'cls' part.")
   private List<Path> paths = new ArrayList<>();
 
   @Option(
@@ -55,6 +56,22 @@ final class PackArguments {
   private @Nullable String parts;
 
   @Option(
+      names = "--labels",
+      paramLabel = "WHAT",
+      description =
+          "With 'folders', the first folder is the label in tar files too; with 'none', samples get"
+              + " no labels. Either way a 'cls' part is a part like any other.")
+  private @Nullable String labels;
+
+  @Option(
+      names = "--classes-of",
+      paramLabel = "DATASET",
+      description =
+          "Give each class the number that it has in this dataset, which the model was trained"
+              + " with, say. A folder that is no class there is an error.")
+  private @Nullable Path classesOf;
+
+  @Option(
       names = "--skip-unreadable",
       description = "Leave out what cannot be read, instead of giving up.")
   private boolean skipUnreadable;
@@ -72,11 +89,22 @@ final class PackArguments {
       throw new ParameterException(
           spec.commandLine(), "--parts takes nothing but 'stem', not '" + parts + "'");
     }
+    Labels from =
+        switch (labels) {
+          case null -> Labels.USUAL;
+          case "folders" -> Labels.FOLDERS;
+          case "none" -> Labels.NONE;
+          default ->
+              throw new ParameterException(
+                  spec.commandLine(), "--labels takes 'folders' or 'none', not '" + labels + "'");
+        };
     return PackOptions.DEFAULT
         .withChunkSize(chunkSize)
         .withSeed(seed)
         .withKeepOrder(keepOrder)
         .withStemParts(parts != null)
+        .withLabels(from)
+        .withClassesOf(classesOf)
         .withSkipUnreadable(skipUnreadable);
   }
 
@@ -94,15 +122,27 @@ final class PackArguments {
     }
     console.print(
         String.format(
-            "%s %s, %s, %s %s: %s (version %d)",
+            "%s %s, %s, %s %s: %s (version %d); %s",
             verb,
             Text.count(report.samples(), "sample"),
             Text.bytes(report.bytes()),
             preposition,
             Text.count(report.chunks(), "chunk"),
             Text.oneLine(dataset.toString()),
-            report.version()));
+            report.version(),
+            labels(report)));
     return CliCommand.DONE;
+  }
+
+  private static String labels(PackReport report) {
+    if (report.labelled() == 0) {
+      return "no labels";
+    }
+    String samples =
+        report.labelled() == report.samples()
+            ? "all samples have labels"
+            : Text.number(report.labelled()) + " of the samples have labels";
+    return report.classes() < 0 ? samples : samples + ", of " + Text.classes(report.classes());
   }
 
   /** One of the two things that can be done with these arguments. */

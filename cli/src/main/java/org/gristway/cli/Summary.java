@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.gristway.Progress;
 import org.gristway.chunk.Shape;
+import org.gristway.snapshot.LabelTally;
 import org.gristway.snapshot.Snapshot;
 
 /**
@@ -13,18 +14,14 @@ import org.gristway.snapshot.Snapshot;
  *
  * @param shapes the lists of part names in use, with the number of samples that have each
  * @param classes the first few named labels that have samples, with the number of those
- * @param labelled how many samples have a label
- * @param lowestLabel among those; 0 if there are none
- * @param highestLabel among those; -1 if there are none
+ * @param labels those that samples have, counted
  * @param smallest bytes of the smallest sample; 0 if there is none
  * @param largest bytes of the largest sample; 0 if there is none
  */
 record Summary(
     List<ShapeCount> shapes,
     List<ClassCount> classes,
-    long labelled,
-    int lowestLabel,
-    int highestLabel,
+    LabelTally labels,
     long smallest,
     long largest) {
 
@@ -44,22 +41,16 @@ record Summary(
     long[] firstClasses = new long[countedLabels(snapshot)];
     Map<Shape, long[]> shapes = new IdentityHashMap<>();
     snapshot.shapes().forEach(shape -> shapes.put(shape, new long[1]));
-    long labelled = 0;
-    int lowest = Integer.MAX_VALUE;
-    int highest = -1;
+    LabelTally labels = new LabelTally();
     long smallest = Long.MAX_VALUE;
     long largest = 0;
     long samples = snapshot.sampleCount();
     progress.begin("reading", Progress.Unit.SAMPLES, samples);
     for (long id = 0; id < samples; id++) {
       int label = snapshot.label(id);
-      if (label >= 0) {
-        labelled++;
-        lowest = Math.min(lowest, label);
-        highest = Math.max(highest, label);
-        if (label < firstClasses.length) {
-          firstClasses[label]++;
-        }
+      labels.add(label);
+      if (label >= 0 && label < firstClasses.length) {
+        firstClasses[label]++;
       }
       shapes.computeIfAbsent(snapshot.shape(id), _ -> new long[1])[0]++;
       long length = snapshot.length(id);
@@ -73,9 +64,7 @@ record Summary(
     return new Summary(
         counts(snapshot, shapes),
         classes(snapshot, firstClasses),
-        labelled,
-        labelled == 0 ? 0 : lowest,
-        highest,
+        labels,
         samples == 0 ? 0 : smallest,
         largest);
   }

@@ -18,6 +18,11 @@ final class Text {
     return number(number) + " " + thing + (number == 1 ? "" : "s");
   }
 
+  /** Such as "1 class" or "10 classes". */
+  static String classes(long number) {
+    return number(number) + (number == 1 ? " class" : " classes");
+  }
+
   static String number(long number) {
     return String.format(Locale.ROOT, "%,d", number);
   }

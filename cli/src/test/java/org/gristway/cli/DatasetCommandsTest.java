@@ -42,7 +42,10 @@ class DatasetCommandsTest {
     write(source.resolve("odd/a\tb\nc\rd\\e"), "");
     animals = folder.resolve("animals.gw");
     assertThat(Cli.run("pack", source, animals).isDone().outText())
-        .isEqualTo("packed 4 samples, 52 bytes, into 1 chunk: " + animals + " (version 1)\n");
+        .isEqualTo(
+            "packed 4 samples, 52 bytes, into 1 chunk: "
+                + animals
+                + " (version 1); all samples have labels, of 3 classes\n");
 
     Path parts = folder.resolve("pairs");
     write(parts.resolve("p/1.jpg"), "picture");
@@ -239,6 +242,58 @@ class DatasetCommandsTest {
   }
 
   @Test
+  void tellsOfLabelsWhatItHasMadeOfThem() throws IOException {
+    Path tree = folder.resolve("classes");
+    write(tree.resolve("cat/1.jpg"), "cat");
+    write(tree.resolve("dog/2.jpg"), "dog");
+    write(tree.resolve("readme.jpg"), "neither");
+    Path tar = folder.resolve("classes.tar");
+    Cli.await(new ProcessBuilder("tar", "-cf", tar + "", "-C", tree + "", ".").start());
+
+    Path none = folder.resolve("none.gw");
+    Cli.Result packed = Cli.run("pack", tar, none);
+    assertThat(packed.outText()).endsWith(none + " (version 1); no labels\n");
+    assertThat(packed.err()).hasLineCount(1).contains("('cat', 'dog')", "--labels folders");
+    assertThat(packed.exit()).isZero();
+    assertThat(Cli.run("info", none).outText()).contains("\n  labels    none\n");
+
+    Path named = folder.resolve("named.gw");
+    assertThat(Cli.run("pack", "--labels", "folders", tar, named).isDone().outText())
+        .endsWith("; 2 of the samples have labels, of 2 classes\n");
+    assertThat(Cli.run("info", named).outText())
+        .contains("\n  labels    2 classes: cat (1), dog (1); 1 sample without\n");
+
+    Path dogs = folder.resolve("dogs");
+    write(dogs.resolve("dog/3.jpg"), "dog");
+    Path val = folder.resolve("val.gw");
+    assertThat(Cli.run("pack", dogs, val, "--classes-of", named).isDone().outText())
+        .endsWith("; all samples have labels, of 1 class\n");
+    assertThat(Cli.run("ls", "-l", val).outText()).startsWith("dog/3.jpg\t1\t");
+    assertThat(Cli.run("info", val).outText())
+        .contains("\n  labels    1 class, numbers from 1 to 1: dog (1)\n");
+    write(dogs.resolve("owl/4.jpg"), "owl");
+    assertThat(Cli.run("pack", "--force", dogs, val, "--classes-of", named).complaint(2))
+        .contains("'owl' is no class of " + named);
+    assertThat(Cli.run("pack", tar, val, "--labels=cls").complaint(2))
+        .contains("--labels takes 'folders' or 'none', not 'cls'");
+
+    write(tree.resolve("1.cls"), "7");
+    write(tree.resolve("2.cls"), "cat");
+    Path numbers = folder.resolve("numbers.tar");
+    Cli.await(
+        new ProcessBuilder("tar", "-cf", numbers + "", "-C", tree + "", "1.cls", "2.cls").start());
+    Path numbered = folder.resolve("numbered.gw");
+    Cli.Result refused = Cli.run("pack", numbers, numbered);
+    assertThat(refused.exit()).isEqualTo(1);
+    assertThat(refused.err().lines()).hasSize(2).first().asString().contains("2.cls", "'cat'");
+    Cli.Result skipped = Cli.run("pack", "--skip-unreadable", numbers, numbered);
+    assertThat(skipped.outText()).endsWith("; all samples have labels, of 1 class\n");
+    assertThat(skipped.err()).hasLineCount(1).contains("left out", "2.cls", "'cat'");
+    assertThat(Cli.run("info", numbered).outText())
+        .contains("\n  labels    1 class, numbers from 7 to 7\n");
+  }
+
+  @Test
   void unpacksWhatWasPacked() throws IOException {
     Path target = folder.resolve("unpacked");
     assertThat(Cli.run("unpack", animals, target).isDone().outText())
@@ -361,7 +416,9 @@ class DatasetCommandsTest {
     }
     assertThat(Cli.run("append", "--chunk-size", "64KiB", more.getParent(), dataset).isDone())
         .extracting(Cli.Result::outText)
-        .isEqualTo("appended 3 samples, 146.5 KiB, in 3 chunks: " + dataset + " (version 2)\n");
+        .isEqualTo(
+            "appended 3 samples, 146.5 KiB, in 3 chunks: %s (version 2); all samples have labels, of 1 class\n"
+                .formatted(dataset));
     assertThat(Cli.run("info", "--json", dataset).isDone().json().get("versions").toString())
         .isEqualTo("[1,2]");
 

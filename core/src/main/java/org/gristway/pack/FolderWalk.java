@@ -204,7 +204,12 @@ final class FolderWalk implements AutoCloseable {
       many[0].spill(); // it may wait for its turn for long, and others with it
       return new Large(many[0]);
     } catch (PosixException failed) {
-      return new Small(List.of(new Unreadable(folder, Failure.reason(failed))));
+      // With a slash at its end: no part of a sample of the same stem.
+      byte[] name = folder.length == 0 ? folder : Arrays.copyOf(folder, folder.length + 1);
+      if (folder.length > 0) {
+        name[folder.length] = '/';
+      }
+      return new Small(List.of(new Unreadable(name, Failure.reason(failed))));
     }
   }
 

@@ -9,6 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
+import org.gristway.Failure;
+import org.gristway.chunk.Key;
 import org.gristway.chunk.LittleEndian;
 import org.gristway.os.NativeFile;
 import org.gristway.snapshot.Snapshot;
@@ -19,12 +21,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The numbers of class names: those that a dataset has already stay; new ones follow, in the order
- * of their bytes. Kept in a mapped file, since in some datasets every sample has a folder of its
- * own.
+ * of their bytes, or are refused if another dataset is to be followed. Kept in a mapped file, since
+ * in some datasets every sample has a folder of its own.
  */
 final class LabelNumbers implements AutoCloseable {
 
   private static final int RECORD = 12; // u64 end of the name, i32 number
+
+  // Where a number comes from.
+  private static final int NUMBERING = 0;
+  private static final int EXISTING = 1;
 
   private final Arena arena = Arena.ofShared();
   private final MemorySegment table;
@@ -35,20 +41,21 @@ final class LabelNumbers implements AutoCloseable {
 
   /**
    * @param existing the dataset that is appended to, if there is one
+   * @param numbering the dataset whose numbers hold, if there is one
+   * @param of what the user called that
    * @param classes the names found in each source, in any order, any number of times
    */
-  LabelNumbers(Path scratch, @Nullable Snapshot existing, Iterable<Spool> classes)
+  LabelNumbers(
+      Path scratch,
+      @Nullable Snapshot existing,
+      @Nullable Snapshot numbering,
+      @Nullable Path of,
+      Iterable<Spool> classes)
       throws IOException {
     try (SortedSpool sorted = new SortedSpool(scratch.resolve("classes"))) {
+      addNumbers(numbering, NUMBERING, sorted);
+      addNumbers(existing, EXISTING, sorted);
       RecordBuffer payload = new RecordBuffer();
-      for (int label = 0; existing != null && label < existing.namedLabelCount(); label++) {
-        payload.clear().putNumber(label);
-        String name = existing.labelName(label).orElse(null);
-        if (name != null) {
-          sorted.add(name.getBytes(StandardCharsets.UTF_8), payload);
-        }
-      }
-      payload.clear();
       for (Spool spool : classes) {
         try (Spool.Reader reader = spool.read()) {
           while (reader.hasNext()) {
@@ -60,7 +67,19 @@ final class LabelNumbers implements AutoCloseable {
       this.count = sizes[0];
       this.table = map(scratch.resolve("class-numbers"), count * RECORD);
       this.names = map(scratch.resolve("class-names"), sizes[1]);
-      fill(sorted, existing == null ? 0 : existing.namedLabelCount());
+      fill(sorted, existing == null ? 0 : existing.namedLabelCount(), of);
+    }
+  }
+
+  private static void addNumbers(@Nullable Snapshot dataset, int origin, SortedSpool sorted)
+      throws IOException {
+    RecordBuffer payload = new RecordBuffer();
+    for (int label = 0; dataset != null && label < dataset.namedLabelCount(); label++) {
+      payload.clear().putNumber(label).putNumber(origin);
+      String name = dataset.labelName(label).orElse(null);
+      if (name != null) {
+        sorted.add(name.getBytes(StandardCharsets.UTF_8), payload);
+      }
     }
   }
 
@@ -93,25 +112,39 @@ final class LabelNumbers implements AutoCloseable {
     return sizes;
   }
 
-  private void fill(SortedSpool sorted, int firstNew) throws IOException {
+  private void fill(SortedSpool sorted, int firstNew, @Nullable Path of) throws IOException {
     int next = firstNew;
+    int number = 0;
     long entry = -1;
     long end = 0;
     byte @Nullable [] last = null;
     SortedSpool.Cursor cursor = sorted.sorted();
     while (cursor.next()) {
       byte[] name = bytes(cursor.key());
-      if (Arrays.equals(name, last)) {
-        continue; // what the dataset has already was put in first, and so comes out first
+      boolean isKnown = cursor.payload().hasMore();
+      int known = isKnown ? (int) cursor.payload().takeNumber() : 0;
+      if (Arrays.equals(name, last)) { // numbers that hold were put in first, and come out first
+        if (isKnown && known != number) {
+          throw Failure.wrongCall(
+              "the class '%s' has the number %d in the dataset that is appended to and %d in %s;"
+                  + " leave --classes-of out, or pack the dataset again with it",
+              Key.escape(name), known, number, of);
+        }
+        continue;
+      }
+      if (of != null && !(isKnown && cursor.payload().takeNumber() == NUMBERING)) {
+        throw Failure.wrongCall(
+            "'%s' is no class of %s, which --classes-of names; rename the folder or take it out,"
+                + " or pack that dataset again with such a class",
+            Key.escape(name), of);
       }
       last = name;
       entry++;
       MemorySegment.copy(name, 0, names, ValueLayout.JAVA_BYTE, end, name.length);
       end += name.length;
-      boolean known = cursor.payload().hasMore();
+      number = isKnown ? known : next++;
       LittleEndian.putLong(table, entry * RECORD, end);
-      LittleEndian.putInt(
-          table, entry * RECORD + 8, known ? (int) cursor.payload().takeNumber() : next++);
+      LittleEndian.putInt(table, entry * RECORD + 8, number);
     }
   }
 

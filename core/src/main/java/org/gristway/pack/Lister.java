@@ -5,9 +5,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
 import org.gristway.Failure;
 import org.gristway.Progress;
 import org.gristway.chunk.Key;
@@ -24,13 +28,18 @@ import org.jspecify.annotations.Nullable;
  * <p>With parts, this is WebDataset's rule: consecutive files that share their folder and their
  * name up to the first dot are the parts of one sample; its key is that stem, its label the integer
  * in its {@code cls} part. Without, each file is a sample, and its class is its first folder.
+ * {@link Labels} may say otherwise.
  */
 final class Lister implements Source.FileVisitor {
 
   private static final int LONGEST_NUMBER = 24;
 
+  /** Of so many folders the names are told, if nothing comes of them. */
+  private static final int SHOWN_FOLDERS = 3;
+
   private final Path path;
   private final boolean stemParts;
+  private final boolean readsNumbers;
   private final boolean hasClasses;
   private final Spool spool;
   private final Spool classes;
@@ -41,6 +50,8 @@ final class Lister implements Source.FileVisitor {
   private final RecordBuffer record = new RecordBuffer();
 
   private byte @Nullable [] lastClass;
+  private boolean hasNumbers;
+  private final Set<String> unusedFolders = new LinkedHashSet<>();
   private byte @Nullable [] stem;
   private int number = SampleEntry.NO_LABEL;
   private boolean isBroken; // a part of the current sample could not be read
@@ -53,7 +64,7 @@ final class Lister implements Source.FileVisitor {
    */
   Lister(
       Source source,
-      boolean stemParts,
+      PackOptions options,
       Spool spool,
       Spool classes,
       ShapeBook book,
@@ -61,8 +72,11 @@ final class Lister implements Source.FileVisitor {
       Progress progress,
       BooleanSupplier stopped) {
     this.path = source.path();
-    this.stemParts = stemParts || source instanceof TarSource;
-    this.hasClasses = !(source instanceof TarSource);
+    boolean isTar = source instanceof TarSource;
+    this.stemParts = options.stemParts() || isTar;
+    this.readsNumbers = options.labels() == Labels.USUAL;
+    this.hasClasses =
+        options.labels() == Labels.FOLDERS || (options.labels() == Labels.USUAL && !isTar);
     this.spool = spool;
     this.classes = classes;
     this.book = book;
@@ -79,9 +93,16 @@ final class Lister implements Source.FileVisitor {
     }
   }
 
+  /** No sample goes without one of its parts: if one is unreadable, all are left out. */
   @Override
-  public void unreadable(byte[] name, String why) {
+  public void unreadable(byte[] name, String why) throws IOException {
     troubles.unreadable(path + "/" + Key.escape(name), why);
+    byte[] key = Source.withoutDots(name);
+    int dot = firstDot(key);
+    if (stemParts && dot < key.length) {
+      begin(Arrays.copyOf(key, dot));
+      isBroken = true;
+    }
   }
 
   @Override
@@ -106,10 +127,10 @@ final class Lister implements Source.FileVisitor {
             ? ""
             : new String(name, dot + 1, name.length - dot - 1, StandardCharsets.UTF_8);
     boolean standsAlone = part.isEmpty() || parts.contains("");
-    if (standsAlone || !Arrays.equals(fileStem, stem)) {
+    if (standsAlone) {
       end();
-      stem = fileStem;
     }
+    begin(fileStem);
     if (parts.contains(part)) {
       throw Failure.wrongCall(
           "%s has '%s' twice: every key must be unique; rename one of them",
@@ -123,13 +144,21 @@ final class Lister implements Source.FileVisitor {
     }
     parts.add(part);
     sizes.add(new long[] {length, place, mark});
-    if (part.equals("cls") && length <= LONGEST_NUMBER) {
+    if (part.equals("cls") && readsNumbers) {
+      hasNumbers = true;
       try {
-        number = parse(content.read());
+        number = label(length, content);
       } catch (IOException unreadable) {
         unreadable(name, Failure.reason(unreadable));
-        isBroken = true;
       }
+    }
+  }
+
+  /** Goes on with the sample of this stem, or ends the one before and begins it. */
+  private void begin(byte[] fileStem) throws IOException {
+    if (!Arrays.equals(fileStem, stem)) {
+      end();
+      stem = fileStem;
     }
   }
 
@@ -150,14 +179,28 @@ final class Lister implements Source.FileVisitor {
     return name.length;
   }
 
-  private static int parse(byte[] content) {
-    try {
-      return Math.max(
-          SampleEntry.NO_LABEL,
-          Integer.parseInt(new String(content, StandardCharsets.ISO_8859_1).strip()));
-    } catch (NumberFormatException notOne) {
-      return SampleEntry.NO_LABEL;
+  /** The label in a {@code cls} part. What is none is no accident that may pass unseen. */
+  private static int label(long length, Source.Content content) throws IOException {
+    if (length > LONGEST_NUMBER) {
+      throw noLabel("it has " + length + " bytes");
     }
+    byte[] bytes = content.read();
+    try {
+      int label = Integer.parseInt(new String(bytes, StandardCharsets.ISO_8859_1).strip());
+      if (label >= 0) {
+        return label;
+      }
+    } catch (NumberFormatException none) {
+      // Told below.
+    }
+    throw noLabel(bytes.length == 0 ? "it is empty" : "it holds '" + Key.escape(bytes) + "'");
+  }
+
+  private static IOException noLabel(String what) {
+    return new IOException(
+        what
+            + ", which is no label: labels are whole numbers from 0 to 2147483647 (--labels none"
+            + " packs such parts without labels)");
   }
 
   /** Ends the last sample. */
@@ -172,6 +215,31 @@ final class Lister implements Source.FileVisitor {
     number = SampleEntry.NO_LABEL;
   }
 
+  /**
+   * The folders that could have been classes, if no label came of anything in this source: some of
+   * their names, at most one more than is shown.
+   */
+  Set<String> unusedFolders() {
+    return hasNumbers ? Set.of() : unusedFolders;
+  }
+
+  /** Tells what to do if folders that nothing came of are classes; one alone is none. */
+  static Optional<String> adviceOn(Set<String> unusedFolders) {
+    if (unusedFolders.size() < 2) {
+      return Optional.empty();
+    }
+    String names =
+        unusedFolders.stream()
+            .limit(SHOWN_FOLDERS)
+            .map(name -> "'" + name + "'")
+            .collect(Collectors.joining(", "));
+    return Optional.of(
+        "samples in a tar have no 'cls' parts, and so no labels; if their folders are classes ("
+            + names
+            + (unusedFolders.size() > SHOWN_FOLDERS ? ", …" : "")
+            + "), pack them with --labels folders");
+  }
+
   private void add(byte[] key, Shape shape, long[][] files, int label) throws IOException {
     long[] lengths = new long[files.length];
     long[] places = new long[files.length];
@@ -181,7 +249,11 @@ final class Lister implements Source.FileVisitor {
       places[i] = files[i][1];
       marks[i] = files[i][2];
     }
-    boolean inClass = hasClasses && label == SampleEntry.NO_LABEL && Key.firstFolder(key) != null;
+    byte[] folder = Key.firstFolder(key);
+    if (folder != null && !hasClasses && readsNumbers && unusedFolders.size() <= SHOWN_FOLDERS) {
+      unusedFolders.add(Key.escape(folder));
+    }
+    boolean inClass = hasClasses && label == SampleEntry.NO_LABEL && folder != null;
     new ListedSample(key, shape, lengths, places, marks, label, inClass)
         .write(record.clear(), book);
     spool.add(record);

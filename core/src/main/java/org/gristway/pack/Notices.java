@@ -4,4 +4,9 @@ package org.gristway.pack;
 public interface Notices {
 
   void leftOut(String line);
+
+  /** Hears a line about the dataset as a whole that its maker should know. */
+  default void remark(String line) {
+    leftOut(line);
+  }
 }

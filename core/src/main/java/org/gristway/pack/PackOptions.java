@@ -1,6 +1,8 @@
 package org.gristway.pack;
 
+import java.nio.file.Path;
 import org.gristway.Failure;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How to pack.
@@ -10,6 +12,9 @@ import org.gristway.Failure;
  * @param keepOrder lay samples out in source order instead
  * @param stemParts in folders and zips too, files that share their path up to the name's first dot
  *     are the parts of one sample, as in tars
+ * @param labels where labels come from
+ * @param classesOf the dataset whose classes have the numbers that folders get here too; null if
+ *     they are numbered in the order of their names
  * @param skipUnreadable leave out what cannot be read, instead of publishing nothing
  * @param force replace the dataset that is there
  * @param threads that read and write at once; what is written does not depend on it
@@ -19,6 +24,8 @@ public record PackOptions(
     long seed,
     boolean keepOrder,
     boolean stemParts,
+    Labels labels,
+    @Nullable Path classesOf,
     boolean skipUnreadable,
     boolean force,
     int threads) {
@@ -34,7 +41,8 @@ public record PackOptions(
 
   /** What holds where nothing else is asked for. */
   public static final PackOptions DEFAULT =
-      new PackOptions(DEFAULT_CHUNK_SIZE, 0, false, false, false, false, DEFAULT_THREADS);
+      new PackOptions(
+          DEFAULT_CHUNK_SIZE, 0, false, false, Labels.USUAL, null, false, false, DEFAULT_THREADS);
 
   public PackOptions {
     if (chunkSize < MIN_CHUNK_SIZE || chunkSize > MAX_CHUNK_SIZE) {
@@ -43,33 +51,53 @@ public record PackOptions(
     if (threads < 1) {
       throw Failure.wrongCall("packing needs at least one thread");
     }
+    if (classesOf != null && labels == Labels.NONE) {
+      throw Failure.wrongCall("without labels there are no classes to take from %s", classesOf);
+    }
   }
 
   public PackOptions withChunkSize(long size) {
-    return new PackOptions(size, seed, keepOrder, stemParts, skipUnreadable, force, threads);
+    return new PackOptions(
+        size, seed, keepOrder, stemParts, labels, classesOf, skipUnreadable, force, threads);
   }
 
   public PackOptions withSeed(long value) {
-    return new PackOptions(chunkSize, value, keepOrder, stemParts, skipUnreadable, force, threads);
+    return new PackOptions(
+        chunkSize, value, keepOrder, stemParts, labels, classesOf, skipUnreadable, force, threads);
   }
 
   public PackOptions withKeepOrder(boolean value) {
-    return new PackOptions(chunkSize, seed, value, stemParts, skipUnreadable, force, threads);
+    return new PackOptions(
+        chunkSize, seed, value, stemParts, labels, classesOf, skipUnreadable, force, threads);
   }
 
   public PackOptions withStemParts(boolean value) {
-    return new PackOptions(chunkSize, seed, keepOrder, value, skipUnreadable, force, threads);
+    return new PackOptions(
+        chunkSize, seed, keepOrder, value, labels, classesOf, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withLabels(Labels value) {
+    return new PackOptions(
+        chunkSize, seed, keepOrder, stemParts, value, classesOf, skipUnreadable, force, threads);
+  }
+
+  public PackOptions withClassesOf(@Nullable Path dataset) {
+    return new PackOptions(
+        chunkSize, seed, keepOrder, stemParts, labels, dataset, skipUnreadable, force, threads);
   }
 
   public PackOptions withSkipUnreadable(boolean value) {
-    return new PackOptions(chunkSize, seed, keepOrder, stemParts, value, force, threads);
+    return new PackOptions(
+        chunkSize, seed, keepOrder, stemParts, labels, classesOf, value, force, threads);
   }
 
   public PackOptions withForce(boolean value) {
-    return new PackOptions(chunkSize, seed, keepOrder, stemParts, skipUnreadable, value, threads);
+    return new PackOptions(
+        chunkSize, seed, keepOrder, stemParts, labels, classesOf, skipUnreadable, value, threads);
   }
 
   public PackOptions withThreads(int count) {
-    return new PackOptions(chunkSize, seed, keepOrder, stemParts, skipUnreadable, force, count);
+    return new PackOptions(
+        chunkSize, seed, keepOrder, stemParts, labels, classesOf, skipUnreadable, force, count);
   }
 }

@@ -99,11 +99,14 @@ public final class Packer {
       StopSignal stop)
       throws IOException {
     PackReport report;
-    try (ExclusiveLock _ = lockReplaced(place)) {
+    try (ExclusiveLock _ = lockReplaced(place);
+        Snapshot numbering = numbering(options)) {
       Files.createDirectory(work);
       Path fresh = Files.createDirectory(work.resolve("dataset"));
       Path scratch = Files.createDirectory(work.resolve("scratch"));
-      report = new Packing(sources, fresh, scratch, options, null, notices, progress, stop).run();
+      report =
+          new Packing(sources, fresh, scratch, options, null, numbering, notices, progress, stop)
+              .run();
       Folders.sync(fresh);
       checkTarget(place, place, options.force());
       publish(fresh, place, work, options.force());
@@ -135,7 +138,8 @@ public final class Packer {
     checkApart(sources, resolve(target));
     try (StopSignal stop = new StopSignal();
         DatasetFolder.Change change = dataset.change();
-        Snapshot existing = dataset.openNewest()) {
+        Snapshot existing = dataset.openNewest();
+        Snapshot numbering = numbering(options)) {
       return stop.guard(
           () -> {
             List<Integer> unknown = change.clearKilledAppend(existing.chunkCount());
@@ -145,7 +149,9 @@ public final class Packer {
             Path fresh = Files.createDirectory(change.scratch().resolve("dataset"));
             Path scratch = Files.createDirectory(change.scratch().resolve("scratch"));
             PackReport report =
-                new Packing(sources, fresh, scratch, options, existing, notices, progress, stop)
+                new Packing(
+                        sources, fresh, scratch, options, existing, numbering, notices, progress,
+                        stop)
                     .run();
             change.publish(fresh, report.version(), existing.chunkCount(), report.chunks());
             return report;
@@ -153,6 +159,22 @@ public final class Packer {
     } catch (IOException failed) {
       throw Failure.io("append to " + target, failed);
     }
+  }
+
+  /** Opens the dataset whose classes are numbered already, if there is one. */
+  private static @Nullable Snapshot numbering(PackOptions options) {
+    Path of = options.classesOf();
+    if (of == null) {
+      return null;
+    }
+    Snapshot numbering = DatasetFolder.at(of).openNewest();
+    if (!numbering.hasNamedLabels()) {
+      numbering.close();
+      throw Failure.wrongCall(
+          "%s has no classes with names; --classes-of takes a dataset whose classes are folders",
+          of);
+    }
+    return numbering;
   }
 
   /** A dataset that is about to be replaced is not appended to. */

@@ -9,6 +9,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -20,9 +22,11 @@ import org.gristway.chunk.ChunkHeader;
 import org.gristway.chunk.ChunkTableWriter;
 import org.gristway.chunk.DatasetId;
 import org.gristway.chunk.Key;
+import org.gristway.chunk.SampleEntry;
 import org.gristway.dataset.Workers;
 import org.gristway.os.Folders;
 import org.gristway.pack.ListedSample.ShapeBook;
+import org.gristway.snapshot.LabelTally;
 import org.gristway.snapshot.Snapshot;
 import org.gristway.snapshot.SnapshotWriter;
 import org.gristway.spool.RecordBuffer;
@@ -50,17 +54,21 @@ final class Packing {
   private final Path scratch;
   private final PackOptions options;
   private final @Nullable Snapshot existing;
+  private final @Nullable Snapshot numbering;
+  private final Notices notices;
   private final Troubles troubles;
   private final Progress progress;
   private final BooleanSupplier stopped;
   private final ShapeBook book = new ShapeBook();
   private final List<Spool> listings = new ArrayList<>();
   private final List<Spool> classes = new ArrayList<>();
+  private final Set<String> unusedFolders = new TreeSet<>();
 
   /**
    * @param target an empty folder, for chunks and the snapshot
    * @param scratch an empty folder, for what is not kept
    * @param existing the version that is added to, if there is one
+   * @param numbering the dataset that {@link PackOptions#classesOf} names, if it names one
    * @param stopped turns true when the user has had enough
    */
   Packing(
@@ -69,6 +77,7 @@ final class Packing {
       Path scratch,
       PackOptions options,
       @Nullable Snapshot existing,
+      @Nullable Snapshot numbering,
       Notices notices,
       Progress progress,
       BooleanSupplier stopped) {
@@ -78,6 +87,8 @@ final class Packing {
     this.scratch = scratch;
     this.options = options;
     this.existing = existing;
+    this.numbering = numbering;
+    this.notices = notices;
     this.troubles = new Troubles(notices, options.skipUnreadable());
     this.progress = progress;
     this.stopped = stopped;
@@ -126,12 +137,13 @@ final class Packing {
     checkStopped();
     troubles.check();
     if (listings.stream().allMatch(listing -> listing.count() == 0)) {
+      boolean isOne = sources.size() == 1;
+      String what = isOne ? sources.getFirst().path() + " holds" : "the sources hold";
       throw Failure.wrongCall(
           "there is nothing to pack: %s",
-          sources.size() == 1
-              ? sources.getFirst().path() + " holds no files"
-              : "no source holds any files");
+          troubles.total() == 0 ? what + " no files" : "all that " + what + " is left out");
     }
+    Lister.adviceOn(unusedFolders).ifPresent(notices::remark);
   }
 
   private void list(int index, BooleanSupplier pointless) {
@@ -139,10 +151,12 @@ final class Packing {
     try (Spool listing = listings.get(index);
         Spool names = classes.get(index)) {
       Lister lister =
-          new Lister(
-              source, options.stemParts(), listing, names, book, troubles, progress, pointless);
+          new Lister(source, options, listing, names, book, troubles, progress, pointless);
       source.list(lister);
       lister.end();
+      synchronized (unusedFolders) {
+        unusedFolders.addAll(lister.unusedFolders());
+      }
     } catch (IOException failed) {
       throw Failure.io("list " + source.path(), failed);
     }
@@ -155,7 +169,8 @@ final class Packing {
     int firstChunk = existing == null ? 0 : existing.chunkCount();
     long firstSample = existing == null ? 0 : existing.sampleCount();
     try (Placement placement = new Placement(room, options.chunkSize(), book)) {
-      DatasetId dataset = place(room, placement, version);
+      LabelTally tally = new LabelTally();
+      DatasetId dataset = place(room, placement, version, tally);
       placement.cut(dataset, version, firstChunk, firstSample);
       checkStopped();
       try (SnapshotWriter snapshot = newSnapshot(room, placement, dataset, version);
@@ -171,6 +186,8 @@ final class Packing {
       return new PackReport(
           version,
           placement.count(),
+          tally.labelled(),
+          tally.classes(),
           placement.dataBytes(),
           placement.chunks().size(),
           troubles.total());
@@ -184,7 +201,8 @@ final class Packing {
   }
 
   /** Decides labels and places; returns the dataset's identity, which comes from all of it. */
-  private DatasetId place(Path room, Placement placement, int version) throws IOException {
+  private DatasetId place(Path room, Placement placement, int version, LabelTally tally)
+      throws IOException {
     progress.begin("placing", Progress.Unit.SAMPLES, listed());
     MessageDigest digest = sha256();
     RecordBuffer record = new RecordBuffer();
@@ -193,7 +211,8 @@ final class Packing {
     identity.putLong(options.seed()).putLong(options.chunkSize());
     long start = mix(options.seed() + version);
     long ordinal = 0;
-    try (LabelNumbers labels = new LabelNumbers(room, existing, classes)) {
+    try (LabelNumbers labels =
+        new LabelNumbers(room, existing, numbering, options.classesOf(), classes)) {
       for (Spool listing : listings) {
         try (Spool.Reader reader = listing.read()) {
           for (; reader.hasNext(); ordinal++) {
@@ -202,6 +221,7 @@ final class Packing {
               continue;
             }
             int label = label(sample, labels);
+            tally.add(label);
             long place = placement.count();
             placement.add(sample, label, options.keepOrder() ? place : mix(start + place));
             record.clear().putBytes(sample.key()).putNumber(label);
@@ -222,11 +242,22 @@ final class Packing {
     if (placement.count() == 0) {
       throw Failure.damaged("not one file could be read; nothing was published");
     }
+    if (numbering != null && tally.labelled() == 0) {
+      throw Failure.wrongCall(
+          "not one sample is of a class, so --classes-of has nothing to number; where the classes"
+              + " are folders in a tar, add --labels folders");
+    }
     digest.update(identity.flip());
     return existing == null ? DatasetId.of(digest.digest()) : existing.datasetId();
   }
 
-  private static int label(ListedSample sample, LabelNumbers labels) {
+  private int label(ListedSample sample, LabelNumbers labels) {
+    if (numbering != null && sample.number() != SampleEntry.NO_LABEL) {
+      throw Failure.wrongCall(
+          "'%s' has its label from a 'cls' part, and --classes-of numbers folders; leave the option"
+              + " out, or add --labels folders",
+          Key.escape(sample.key()));
+    }
     byte[] folder = sample.inClass() ? Key.firstFolder(sample.key()) : null;
     return folder == null ? sample.number() : labels.of(folder);
   }

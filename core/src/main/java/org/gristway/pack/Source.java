@@ -48,7 +48,7 @@ interface Source {
     void topFolder(byte[] name) throws IOException;
 
     /** Something that should have been a sample and cannot be one. */
-    void unreadable(byte[] name, String why);
+    void unreadable(byte[] name, String why) throws IOException;
 
     /** Something that is no sample and is left out. */
     void leftOut(byte[] name, String why);
@@ -97,10 +97,10 @@ interface Source {
     }
     String name = path.getFileName().toString().toLowerCase(Locale.ROOT);
     if (name.endsWith(".tar")) {
-      return new TarSource(path, false);
+      return new TarSource(path, false, scratch);
     }
     if (name.endsWith(".tar.gz") || name.endsWith(".tgz")) {
-      return new TarSource(path, true);
+      return new TarSource(path, true, scratch);
     }
     if (name.endsWith(".zip")) {
       return new ZipSource(path);
@@ -123,6 +123,14 @@ interface Source {
       }
     }
     return key;
+  }
+
+  /** Tells the folder at the top that an archive's entry is in, or is, if there is one. */
+  static void tellTopFolder(byte[] name, FileVisitor visitor) throws IOException {
+    byte[] top = Key.isUtf8(name) ? Key.firstFolder(withoutDots(name)) : null;
+    if (top != null && Key.fault(top) == null) {
+      visitor.topFolder(top);
+    }
   }
 
   /** A name without the "./" that some programs put in front. */

@@ -96,21 +96,19 @@ final class ZipSource implements Source {
     take(in, head.getShort(32) & 0xffff);
     long[] wide = {size, Integer.toUnsignedLong(head.getInt(20)), offset(head)};
     readWide(extra, wide);
-    byte[] top = Key.isUtf8(name) ? Key.firstFolder(Source.withoutDots(name)) : null;
-    if (top != null && top.length > 0) {
-      visitor.topFolder(top);
-    }
+    Source.tellTopFolder(name, visitor);
     if (name.length > 0 && name[name.length - 1] == '/') {
-      return;
-    }
-    if (!Key.isUtf8(name)) {
+      if (wide[0] > 0) {
+        visitor.unreadable(name, "it is named as a folder, and has bytes as a file");
+      }
+    } else if (!Key.isUtf8(name)) {
       visitor.unreadable(name, "its name is not UTF-8");
     } else if ((flags & 1) != 0) {
       visitor.unreadable(name, "it is encrypted");
     } else if (method != STORED && method != DEFLATED) {
       visitor.unreadable(name, "it is compressed by method " + method + ", which is not supported");
     } else if (fromUnix && mode == 0xa000) {
-      visitor.leftOut(name, "it is a link; links in archives are not followed");
+      visitor.leftOut(name, "it is a symbolic link; those in archives are not followed");
     } else if (!isPossible(base + wide[2], wide[0], in.size())) {
       throw Failure.damaged("%s is damaged: its directory contradicts itself", path);
     } else {

@@ -3,7 +3,10 @@ package org.gristway.pack;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.gristway.pack.Packs.assertFails;
 
+import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -12,7 +15,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.zip.GZIPOutputStream;
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.gristway.Failure.Kind;
 import org.gristway.testing.Seeds;
 import org.junit.jupiter.api.Tag;
@@ -127,16 +133,129 @@ class TarSourceTest {
   }
 
   @Test
-  void links_and_special_files_in_a_tar_are_left_out_and_told() {
+  void symbolic_links_and_special_files_in_a_tar_are_left_out_and_told() {
     Path source = Trees.write(Trees.of("a.txt", "a", "b.txt", "b"), folder.resolve("source"));
     Programs.sh(source, "ln -s a.txt link.txt && ln b.txt z-hard.txt && mkfifo pipe");
     Programs.sh(source, "tar --sort=name -cf ../source.tar .");
     Path dataset = folder.resolve("dataset");
     List<String> lines =
         Packs.packTelling(folder.resolve("source.tar"), dataset, Packs.SMALL_CHUNKS);
-    assertThat(lines).hasSize(3).anyMatch(line -> line.contains("link.txt"));
+    assertThat(lines).hasSize(2).anyMatch(line -> line.contains("link.txt: it is a symbolic link"));
     assertThat(lines).anyMatch(line -> line.contains("pipe")).allMatch(line -> line.contains(": "));
-    assertThat(Packs.labels(dataset)).containsOnlyKeys("a", "b");
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("a", "b", "z-hard");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"gnu, tar", "pax, tar", "gnu, tar.gz", "pax, tgz"})
+  void hard_links_in_a_tar_are_the_files_that_they_are(String format, String ending)
+      throws IOException {
+    Random random = new Random(Seeds.of("hard_links_in_a_tar_are_the_files_that_they_are"));
+    SortedMap<String, byte[]> tree = Trees.randomParts(random, 30);
+    tree.put("large.bin", Trees.bytes(random, 200_000));
+    tree.put("a.cls", "7".getBytes(StandardCharsets.UTF_8));
+    Path source = Trees.write(tree, folder.resolve("source"));
+    List<String> names = List.copyOf(tree.keySet());
+    for (int i = 0; i < 40; i++) {
+      String target = i == 0 ? "large.bin" : names.get(random.nextInt(names.size()));
+      String name = (random.nextBoolean() ? "a" : "zz") + i + "/" + "n".repeat(i * 4) + ".link";
+      Files.createDirectories(source.resolve(name).getParent());
+      Files.createLink(source.resolve(name), source.resolve(target));
+    }
+    Files.createLink(source.resolve("b.cls"), source.resolve("a.cls"));
+    Path tar = folder.resolve("source." + ending);
+    String compress = ending.equals("tar") ? "" : "z";
+    Programs.sh(
+        source, "tar --sort=name --format=" + format + " -c" + compress + "f " + tar + " .");
+    assertThat(Programs.sh(folder, "tar -tvf " + tar).lines().filter(l -> l.startsWith("h")))
+        .hasSize(41);
+    Path dataset = folder.resolve("dataset");
+    PackReport report = Packs.pack(tar, dataset);
+    assertThat(report.leftOut()).isZero();
+    SortedMap<String, Packs.Content> expected =
+        Model.of(new Model.Files(Trees.read(source), true, false));
+    for (String labelled : List.of("a", "b")) {
+      expected.computeIfPresent(labelled, (key, content) -> new Packs.Content(7, content.parts()));
+    }
+    assertThat(Packs.contents(dataset)).isEqualTo(expected);
+  }
+
+  /** Writes a tar of one file each, or of a link where there is a name to link to. */
+  private Path linked(String ending, String[]... entries) throws IOException {
+    Path file = folder.resolve("linked." + ending);
+    try (OutputStream plain = Files.newOutputStream(file);
+        OutputStream out = ending.equals("tar") ? plain : new GZIPOutputStream(plain);
+        TarArchiveOutputStream tar = new TarArchiveOutputStream(out, "UTF-8")) {
+      for (String[] each : entries) {
+        byte[] content = each[0].getBytes(StandardCharsets.UTF_8);
+        boolean isLink = each.length > 1;
+        byte type = isLink ? (byte) each[1].charAt(0) : TarConstants.LF_NORMAL;
+        TarArchiveEntry entry = new TarArchiveEntry(each[0], type);
+        if (isLink) {
+          entry.setLinkName(each[2]);
+        } else {
+          entry.setSize(content.length);
+        }
+        tar.putArchiveEntry(entry);
+        tar.write(content, 0, isLink ? 0 : content.length);
+        tar.closeArchiveEntry();
+      }
+    }
+    return file;
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"tar", "tar.gz"})
+  void a_hard_link_to_what_is_not_there_yet_is_an_error_that_names_both(String ending)
+      throws IOException {
+    String[] later = {"b", "1", "z"};
+    String[] missing = {"c", "1", "none/at/all"};
+    String[] itself = {"d", "1", "d"};
+    String[] toFolder = {"f", "1", "folder"};
+    Path tar =
+        linked(
+            ending,
+            new String[] {"a"},
+            later,
+            missing,
+            itself,
+            new String[] {"folder/x"},
+            toFolder,
+            new String[] {"z"});
+    Path dataset = folder.resolve("dataset");
+    assertFails(Kind.DAMAGED, () -> Packs.pack(tar, dataset), "4 files could not be read");
+    List<String> lines =
+        Packs.packTelling(tar, dataset, Packs.SMALL_CHUNKS.withSkipUnreadable(true));
+    assertThat(lines).hasSize(4);
+    for (String[] each : List.of(later, missing, itself, toFolder)) {
+      assertThat(lines)
+          .anyMatch(
+              line ->
+                  line.startsWith("left out: " + tar + "/" + each[0] + ": ")
+                      && line.contains("hard link to '" + each[2] + "', which does not stand"));
+    }
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("a", "folder/x", "z");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"tar", "tar.gz"})
+  void a_hard_link_to_a_link_is_what_that_is(String ending) throws IOException {
+    Path tar =
+        linked(
+            ending,
+            new String[] {"./a"},
+            new String[] {"b", "1", "a"},
+            new String[] {"c", "1", "./b"},
+            new String[] {"s", "2", "a"},
+            new String[] {"t", "1", "s"});
+    Path dataset = folder.resolve("dataset");
+    List<String> lines = Packs.packTelling(tar, dataset, Packs.SMALL_CHUNKS);
+    assertThat(lines).hasSize(2).allMatch(line -> line.contains("symbolic link"));
+    assertThat(lines).last().asString().contains("/t: it is a hard link to 's'");
+    Map<String, Packs.Content> contents = Packs.contents(dataset);
+    assertThat(contents).containsOnlyKeys("a", "b", "c");
+    for (Packs.Content content : contents.values()) {
+      assertThat(content.parts().get("")).isEqualTo("./a".getBytes(StandardCharsets.UTF_8));
+    }
   }
 
   @ParameterizedTest
