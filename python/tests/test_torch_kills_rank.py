@@ -91,6 +91,18 @@ def _job(rank: int, of: int, name: str = "job") -> dict[str, str]:
     }
 
 
+def _told(folder: Path) -> set[str]:
+    """The ranks that have told the others what they are about to read."""
+    try:
+        return {
+            rank
+            for path in folder.glob("*.ranks")
+            for rank in json.loads(path.read_text()[1:])["ranks"]
+        }
+    except (OSError, ValueError):
+        return set()  # one is being written
+
+
 @pytest.fixture(scope="module")
 def ranks_undisturbed(packed: PackedFiles) -> list[list[list[int]]]:
     """What each of two ranks receives in an epoch when nobody dies."""
@@ -279,7 +291,7 @@ def test_when_a_rank_is_killed_while_it_starts_the_node_the_other_gets_one_all_t
     victim = Trainer(packed, _job(0, 2))
     eventually(lambda: nodes(runtime_dir), "a node is starting")
     survivor = Trainer(packed, _job(1, 2))
-    time.sleep(0.4)  # it waits for that node
+    eventually(lambda: _told(runtime_dir) == {"0", "1"}, "it waits for that node", 20)
     victim.kill()
     assert survivor.begun().rest() == ranks_undisturbed[1]
     assert_no_node(runtime_dir)

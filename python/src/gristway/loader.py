@@ -15,6 +15,7 @@ from typing import Any
 
 from gristway import worker_processes
 from gristway import workers as pools
+from gristway.agreement import Place
 from gristway.batch import Sample
 from gristway.collate import Collate, labels_array, uses_torch
 from gristway.errors import WrongCallError
@@ -157,6 +158,7 @@ class Loader:
         self._iterator: weakref.ref[_Epoch] | None = None
         self._stall = Stall()
         self._closed = False
+        self._place: Place | None = None
         self._open("")
 
     def _open(self, state: str, version: int = 0, snapshot: str = "") -> None:
@@ -171,9 +173,16 @@ class Loader:
             batches=self._prefetch + 2,
             version=_version_of(state) or version,
             snapshot=snapshot,
+            place=self._place,
         )
-        welcome = self._source.welcome()
+        self._place = self._source.place.next()
         self._finalizer = weakref.finalize(self, Source.close, self._source)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Takes from the node where the run begins."""
+        state, welcome = self._state, self._source.welcome()
+        self._world = self._source.world
         self._steps = welcome.steps
         # Where training is: the next batch that it has not received.
         self._epoch = welcome.first_epoch
@@ -211,6 +220,10 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         if self._closed:
             raise WrongCallError("the loader is closed")
+        if self._source.settle():
+            wanted = self._next[0]
+            self._begin()
+            self.set_epoch(wanted)
         running = self._iterator and self._iterator()
         if running:
             running.close()  # as with torch, there is one iteration at a time

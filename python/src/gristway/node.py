@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TypeVar
 
-from gristway import java
+from gristway import agreement, java
 from gristway.connection import Connection, Hello, Welcome
 from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCallError
 
@@ -295,7 +295,8 @@ def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connecti
 
 
 def _sweep(folder: Path) -> None:
-    """Removes the sockets of nodes that were killed."""
+    """Removes what is left of nodes and ranks that were killed."""
+    agreement.sweep(folder)
     for path in folder.glob("*.sock"):
         try:
             Connection(os.fspath(path)).drop()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import threading
 import weakref
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from gristway import java
+from gristway.agreement import Agreement, Place, intent, next_place
 from gristway.batch import Batch, Mappings, area_of
 from gristway.connection import Hello, Piece, Welcome
 from gristway.errors import Error, LostNodeError, MachineError, WrongCallError
+from gristway.group import Group, find_group, in_worker_of_dataloader, starts_workers
 from gristway.meeting import NO_MEETING, Meeting, find_meeting
 from gristway.node import Client, address
 from gristway.world import World
+
+_log = logging.getLogger("gristway")
 
 _SIZE = re.compile(r"(\d{1,18})\s*(b|kib|mib|gib)?", re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%")
@@ -120,7 +128,9 @@ def _size(value: str | int, name: str) -> int:
 class Source:
     """Gives batches by their number, or by indices. Picklable; copies connect by themselves.
 
-    Any thread may call.
+    Before the first batch it looks again which rank it is, since loaders are often made before
+    torch.distributed is initialised, and compares with the other ranks what it is about to read. Any
+    thread may call.
     """
 
     def __init__(
@@ -134,18 +144,34 @@ class Source:
         batches: int = 0,
         version: int = 0,
         snapshot: str = "",
+        place: Place | None = None,
     ) -> None:
+        self._reading = reading
+        self._node = node
+        self.place = place or self._next_place(world)
+        hello = Hello("", state, samples, batches=batches, version=version, snapshot=snapshot)
+        self._agreement: Agreement | None = None
+        self._begin()
+        self._open(world, hello)
+        self._join()
+        _sources.add(self)
+
+    def _begin(self) -> None:
+        self._mappings: Mappings | None = None
+        self._run: str | None = None
+        self._settled_by = 0  # the process that has looked again
+        self._told_by = 0
+        self._has_changed = False
+        self._refused: Error | None = None
+        self._asked_epoch: int | None = None  # by index
+        self._is_copy = False
+        self._lock = threading.RLock()
+
+    def _open(self, world: World, hello: Hello) -> None:
+        reading = self._reading
         # Who asks by index decides about the order, so nodes have nothing to agree on.
         meeting = find_meeting(world) if reading.mode == "stream" else NO_MEETING
-        hello = Hello(
-            reading.settings(world, meeting),
-            state,
-            samples,
-            rank=world.rank,
-            batches=batches,
-            version=version,
-            snapshot=snapshot,
-        )
+        hello = replace(hello, settings=reading.settings(world, meeting), rank=world.rank)
         self.world = world
         mixes = float(reading.exchange) > 0 and world.size > 1
         if mixes and not world.is_counted:
@@ -153,21 +179,102 @@ class Source:
                 "ranks that push samples to each other must know who is where: set LOCAL_WORLD_SIZE to"
                 " the number of ranks on each machine, as torchrun does"
             )
-        where = replace(address(hello, world.job, node), is_joined=bool(meeting.point) or mixes)
+        where = replace(
+            address(hello, world.job, self._node), is_joined=bool(meeting.point) or mixes
+        )
         self._client = Client(where, hello)
-        weakref.finalize(self, Client.close, self._client)
-        self._mappings: Mappings | None = None
-        self._run: str | None = None
+        self._closing = weakref.finalize(self, Client.close, self._client)
+
+    def _join(self) -> None:
+        """Tells the other ranks what is about to be read, if there are any; raises if they differ."""
+        if self.world.size == 1 or not self.world.is_jobs:
+            return
+        hello = self._client.hello
+        own = intent(hello.settings, self.world, java.version(), hello.state, hello.samples)
+        folder = Path(self._client.where.socket).parent
+        is_exact = self._reading.mode == "exact"
+        self._agreement = Agreement(folder, self.world, self.place, own, is_exact)
+        self._agreement.enter()
+        self._agreement.enter(self.welcome().snapshot)
+        group = find_group()
+        if group is not None:
+            self._agreement.tell(group)
+
+    def settle(self) -> bool:
+        """Looks again which rank this is, and waits until the other ranks of torch.distributed's group
+        have made this loader too. True if the world is another than it was. Does nothing in workers
+        of a DataLoader, which read for the rank that has started them."""
+        if self._settled_by == os.getpid():
+            return False
+        if self._refused is not None:
+            raise self._refused
+        with self._lock:
+            if self._settled_by == os.getpid():
+                return False
+            group = None if in_worker_of_dataloader() else find_group()
+            has_changed = group is not None and group.is_own and self._settle_in(group)
+            self._settled_by = os.getpid()
+            return has_changed
+
+    def _settle_in(self, group: Group) -> bool:
+        # All that this process has made are told of first: other ranks may begin with another one.
+        _tell_of_all(group)
+        before = self.world
+        self._tell_in(group)
+        if self._refused is not None:
+            raise self._refused
+        if self._agreement is not None and group.store is not None:
+            if self._reading.mode != "exact":
+                self._change(self.world.counted(self._agreement.await_all(group)))
+        return self._has_changed or not self.world.is_like(before)
+
+    def _tell_in(self, group: Group) -> None:
+        """Takes the rank that the group has, and tells its other ranks; does not wait for them."""
+        if self._told_by == os.getpid():
+            return
+        self._told_by = os.getpid()
+        try:
+            self._has_changed = self._change(self.world.found_again())
+            if self._agreement is not None:
+                self._agreement.tell(group)
+        except Error as refused:
+            self._refused = refused  # for whoever reads from this one
+
+    def _change(self, world: World) -> bool:
+        """Goes over to another world, and to the node that serves it, if it is another."""
+        if world.is_like(self.world):
+            return False
+        if self._is_copy:
+            # It shares its epochs with copies in other ranks, and its place with others made here.
+            raise WrongCallError(
+                "this dataset was made by the process that has started the ranks: make it in each rank"
+            )
+        _log.info("this loader is of rank %d of %d now", world.rank, world.size)
+        welcome, hello = self.welcome(), self._client.hello
+        self.close()
+        self._closing.detach()
+        self._agreement = self._mappings = self._run = None
+        _sources.add(self)
+        self._open(world, replace(hello, version=welcome.version, snapshot=welcome.snapshot))
+        self._join()
+        return True
+
+    def _next_place(self, world: World) -> Place:
+        is_exact = self._reading.mode == "exact"
+        return next_place(world, os.path.realpath(self._reading.path) if is_exact else None)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"world": self.world, "client": self._client}
+        if starts_workers():
+            self.settle()
+        kept = {"_reading", "_node", "place", "world", "_client", "_agreement"}
+        return {name: value for name, value in self.__dict__.items() if name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.world = state["world"]  # type: ignore[assignment]
-        self._client = state["client"]  # type: ignore[assignment]
-        weakref.finalize(self, Client.close, self._client)
-        self._mappings = None
-        self._run = None
+        self.__dict__.update(state)
+        self._begin()
+        self._is_copy = True
+        _sources.add(self)
+        self._closing = weakref.finalize(self, Client.close, self._client)
 
     def expect(self, batches: int) -> None:
         """Says how many batches this process may have at once; before it first asks."""
@@ -181,12 +288,15 @@ class Source:
     ) -> Batch | None:
         """The rank's batch of a step; None if the epoch has no such step. `then` is what follows, for
         the only client of its rank."""
+        self._check()
         lost = 0
         while True:
             piece = self._client.call(
                 lambda connection: connection.batch(self.world.rank, epoch, step, workers, then)
             )
             if piece is None:
+                if self._agreement is not None:
+                    self._agreement.check_all_came()
                 return None
             try:
                 return self._opened(piece, epoch)
@@ -203,6 +313,11 @@ class Source:
         indices: list[int],
     ) -> list[Batch]:
         """As many samples as indices, in one batch or more."""
+        self._check()
+        if epoch != self._asked_epoch:
+            if self._asked_epoch is not None and self._agreement is not None:
+                self._agreement.check_all_came()
+            self._asked_epoch = epoch
         lost = 0
         while True:
             pieces = self._client.call(
@@ -216,6 +331,11 @@ class Source:
                 return [self._opened(piece, epoch) for piece in pieces]
             except LostNodeError:
                 lost = self._lost(lost)
+
+    def _check(self) -> None:
+        self.settle()
+        if self._agreement is not None:
+            self._agreement.check()
 
     def _lost(self, before: int) -> int:
         """A node may die between its answer and our look; asking again starts it. One that answers
@@ -262,6 +382,32 @@ class Source:
 
     def close(self, patience: float = 0.0) -> None:
         """Leaves the node, and lets go of all its memory but what views show."""
+        _sources.discard(self)
+        if self._agreement is not None:
+            self._agreement.leave()
         self._client.close(patience)
         if self._mappings is not None:
             self._mappings.close()
+
+
+_sources: weakref.WeakSet[Source] = weakref.WeakSet()
+
+
+def _tell_of_all(group: Group) -> None:
+    for source in sorted(_sources, key=lambda each: each.place):
+        if source._settled_by != os.getpid():
+            source._tell_in(group)
+
+
+def _before_fork() -> None:
+    """Has datasets look again before the workers of a DataLoader are forked, who cannot."""
+    if not starts_workers():
+        return
+    for source in sorted(_sources, key=lambda each: each.place):
+        try:
+            source.settle()
+        except Error as refused:
+            source._refused = refused  # for whoever reads from this one, here or there
+
+
+os.register_at_fork(before=_before_fork)

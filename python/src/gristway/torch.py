@@ -99,14 +99,13 @@ class StreamDataset(IterableDataset[Any]):
         self._source = Source(reading, find_world(rank, world_size), node=node)
         self._transform = transform
         self._collate = collate_fn or default_collate
-        self._steps = self._source.welcome().steps
         self._ledger = Ledger(0)
         self._place: tuple[int, int] | None = None  # of this process: its next batch
         self._resumes = False
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
-        return self._steps
+        return self._source.welcome().steps
 
     def set_epoch(self, epoch: int) -> None:
         """Has the next iteration be this epoch, also in workers that persist."""
@@ -246,7 +245,6 @@ class MapDataset(Dataset[Any]):
         self._redirect = redirect
         welcome = self._source.welcome()
         self._size = welcome.samples
-        self._share = welcome.steps  # samples of this rank in an epoch
         self._ledger = Ledger(0)
         self._seen: tuple[int, int | None] | None = None  # the iteration that this process is in
         self._epoch = 0
@@ -259,6 +257,10 @@ class MapDataset(Dataset[Any]):
     def __len__(self) -> int:
         """Samples of the dataset."""
         return self._size
+
+    def _share(self) -> int:
+        """Samples of this rank in an epoch."""
+        return self._source.welcome().steps
 
     def set_epoch(self, epoch: int) -> None:
         """Has the following requests be of this epoch: all samples are there to be given again."""
@@ -276,6 +278,7 @@ class MapDataset(Dataset[Any]):
         wanted = [self._checked(index) for index in indices]
         if not wanted:
             return []
+        self._source.settle()
         self._source.expect(1)
         if not self._redirect:
             batches = self._source.ask(0, 0, 0, len(wanted), 1, wanted)
@@ -309,7 +312,7 @@ class MapDataset(Dataset[Any]):
         if stretches is None:
             raise WrongCallError(
                 f"{len(wanted)} samples are asked for at once, and rank {self._source.world.rank} has"
-                f" {self._share} in an epoch"
+                f" {self._share()} in an epoch"
             )
         batches: list[Batch] = []
         try:
@@ -358,7 +361,7 @@ class MapDataset(Dataset[Any]):
         """
         if not as_batch:
             self._batch_size = self._batch_size or _ONE_BY_ONE
-            return self._ledger.allot(self._iteration, self._share, _ANYWHERE, count)
+            return self._ledger.allot(self._iteration, self._share(), _ANYWHERE, count)
         first = count if worker == 0 and self._requests == 0 else None
         deadline = time.monotonic() + _FIRST_REQUEST_SECONDS
         while self._batch_size == 0:
@@ -370,7 +373,7 @@ class MapDataset(Dataset[Any]):
         # Who asks alone gets one after the other, whatever the sizes.
         number = self._requests * workers + worker
         preferred = self._asked if workers == 1 else number * self._batch_size
-        return self._ledger.allot(self._iteration, self._share, preferred, count)
+        return self._ledger.allot(self._iteration, self._share(), preferred, count)
 
     def state_dict(self) -> dict[str, Any]:
         """Where this process is. For StatefulDataLoader, which asks each worker for its own."""

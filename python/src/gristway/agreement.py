@@ -1,0 +1,394 @@
+"""What the ranks of a job compare before the first batch, and how they learn that they differ.
+
+Ranks that read with different seeds, from different snapshots or with different code get some samples
+twice and others never, and nothing looks wrong. So each tells what it is about to do: on one machine in
+a file of the runtime folder, and where torch.distributed is initialised, in its store. Both are found by
+the job and by the loader's place among the loaders of its process, never by what is compared. Whoever
+differs raises, and so do all others, also those that are reading already.
+
+The file goes with the last rank that is alive. What kills leave of it, the next start takes away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import mmap
+import os
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gristway.errors import WrongCallError
+from gristway.group import Group
+from gristway.world import World, machine
+
+_log = logging.getLogger("gristway")
+
+_SUFFIX = ".ranks"
+_AGREED, _DIFFERS = b".", b"!"
+
+# What may differ from rank to rank: where things are, not what is done.
+_OWN = ("path", "node", "listen", "meet", "job", "cache", "cache-folder", "ranks-here", "nodes")
+
+# As the arguments are called that these come from.
+_ARGUMENTS = {"batch": "batch_size", "cache-disk": "cache_disk", "tail": "drop_last"}
+
+# Others may load a model or save one first, so they are given time; what is waited for is logged.
+_TOLD_SECONDS = 5.0
+_COME_SECONDS = 300.0
+_EPOCH_END_SECONDS = 60.0
+
+_made: Counter[str] = Counter()
+
+Intent = dict[str, str]
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A loader's place among those of its process: the same on all ranks that run one program.
+
+    `again` counts how often the loader was opened anew, for a state."""
+
+    kind: str
+    number: int
+    again: int = 0
+
+    def next(self) -> Place:
+        return replace(self, again=self.again + 1)
+
+    def __str__(self) -> str:
+        return f"{self.kind}-{self.number}-{self.again}"
+
+
+def next_place(world: World, exact_path: str | None) -> Place:
+    """The place of a loader that is made now.
+
+    Those that are given a rank count apart, since other ranks may make none. So do, for each path,
+    those who ask for exactly what they want: it makes no difference if one rank alone does."""
+    kind = "found" if world.asked is None else "given"
+    if exact_path is not None:
+        kind = f"{kind} exact {exact_path}"
+    _made[kind] += 1
+    return Place(kind, _made[kind])
+
+
+def intent(settings: str, world: World, code: str, state: str, samples: bytes) -> Intent:
+    """What a rank is about to do, but for the snapshot, in words that can be compared."""
+    values = dict(line.split("=", 1) for line in settings.splitlines())
+    kept = {_ARGUMENTS.get(name, name): text for name, text in values.items() if name not in _OWN}
+    if world.is_counted:
+        kept["ranks on each machine"] = str(world.ranks_here)
+    kept["path"] = values["path"]
+    kept["code"] = code
+    kept["state"] = _digest(state) if state else "none"
+    kept["indices"] = _digest(samples.hex()) if samples else "all"
+    return kept
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def difference(rank: int, own: Intent, other_rank: int, other: Intent) -> str | None:
+    """In what two ranks differ, in one line; None if they do not."""
+    first, second = sorted([(rank, own), (other_rank, other)], key=lambda each: each[0])
+    # What one has not told yet, or does not know, is not compared. One snapshot may be in two places.
+    names = [
+        name
+        for name in first[1]
+        if name != "path" and name in second[1] and first[1][name] != second[1][name]
+    ]
+    if not names:
+        return None
+    if "snapshot" in names and first[1].get("path") != second[1].get("path"):
+        names.insert(0, "path")
+
+    def told(each: tuple[int, Intent]) -> str:
+        values = ", ".join(f"{name}={each[1][name]}" for name in names)
+        return f"rank {each[0]} has {values}"
+
+    return (
+        f"the ranks of this job do not read alike: {told(first)}; {told(second)}: make the same"
+        " loaders in the same order on every rank, from one version of one dataset; for a loader of"
+        " one rank alone, pass rank=0, world_size=1"
+    )
+
+
+def _did_not_come(ranks: list[int], seconds: float) -> str:
+    return (
+        f"rank {_listed(ranks)} of this job did not make this loader within {seconds:.0f} s, and the"
+        " samples of an epoch are dealt to all ranks: make it on every rank, or pass rank=0,"
+        " world_size=1 for a loader of one rank alone, such as for validation"
+    )
+
+
+def _listed(ranks: list[int]) -> str:
+    return ", ".join(map(str, ranks[:8])) + (" and others" if len(ranks) > 8 else "")
+
+
+def _twice(rank: int, first: str, second: str) -> str:
+    return (
+        f"processes {first} and {second} of this job are both rank {rank}: give each its own with"
+        " rank=, world_size="
+    )
+
+
+class _Patience:
+    """Waits for ranks in growing pauses, and says in the log for which."""
+
+    def __init__(self, seconds: float) -> None:
+        self._begun = time.monotonic()
+        self._seconds = seconds
+        self._pause = 0.002
+        self._has_told = False
+
+    def wait(self, absent: Callable[[], list[int]]) -> None:
+        """Waits a little; raises if it has waited too long."""
+        waited = time.monotonic() - self._begun
+        if waited > self._seconds:
+            raise WrongCallError(_did_not_come(absent(), waited))
+        if waited > _TOLD_SECONDS and not self._has_told:
+            self._has_told = True
+            _log.warning(
+                "waiting for rank %s of this job to make this loader too; a loader of one rank"
+                " alone takes rank=0, world_size=1",
+                _listed(absent()),
+            )
+        time.sleep(self._pause)
+        self._pause = min(0.1, self._pause * 1.5)
+
+
+class Agreement:
+    """One loader's part in it. Picklable; copies in other processes look, and do not take part.
+
+    Any thread may call. For `exact` readers, who decide about the order by themselves, only the
+    snapshot and the code are compared, and nobody is waited for.
+    """
+
+    def __init__(
+        self, folder: Path, world: World, place: Place, own: Intent, is_exact: bool
+    ) -> None:
+        if is_exact:
+            own = {name: own[name] for name in ("code", "path")}
+        self._world = world
+        self._own = own
+        self._is_exact = is_exact
+        self._name = f"loader/{_digest(str(place))}"
+        self._path = folder / f"{_digest(f'{world.job}/{self._name}')}{_SUFFIX}"
+        self._process = os.getpid()
+        self._mapped: mmap.mmap | None = None
+        self._mapped_by = 0
+        self._is_complete = is_exact  # nobody is waited for any more
+        self._has_told = False
+        self._leaving: weakref.finalize[..., Agreement] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_mapped": None, "_mapped_by": 0, "_leaving": None}
+
+    def enter(self, snapshot: str | None = None) -> None:
+        """Tells the ranks of this machine; raises if one of them differs. To be called before the
+        node is asked for, and again when it has told the snapshot."""
+        rank, differs = self._world.rank, None
+        if snapshot is not None:
+            self._own = {**self._own, "snapshot": snapshot}
+        with _page(self._path, create=True) as page:
+            assert page is not None
+            page.forget_if_over()
+            for each, entry in page.ranks.items():
+                if page.differs is None and entry.is_alive():
+                    if int(each) != rank:
+                        page.differs = difference(rank, self._own, int(each), entry.intent)
+                    elif entry.process != self._process:
+                        page.differs = _twice(rank, str(entry.process), str(self._process))
+            differs = page.differs
+            if differs is None:
+                started = _start_of(self._process)
+                page.ranks[str(rank)] = _Entry(self._process, started, self._own)
+        if differs is not None:
+            raise WrongCallError(differs)
+        if self._leaving is None:
+            self._leaving = weakref.finalize(self, _leave, self._path, rank, self._process)
+
+    def leave(self) -> None:
+        """Takes no part any more; the file goes with the last."""
+        if self._leaving is not None and self._process == os.getpid():
+            self._leaving()
+
+    def tell(self, group: Group) -> None:
+        """Tells the ranks of the group. Does not wait."""
+        if self._has_told or group.store is None:
+            return
+        self._has_told = True
+        rank = self._world.rank
+        own = json.dumps({"rank": rank, "intent": self._own})
+        first = json.loads(group.said_first(f"{self._name}/first", own))
+        differs = difference(rank, self._own, first["rank"], first["intent"])
+        if self._is_exact:
+            if differs is not None:
+                self._raise(differs)
+            return
+        here = f"{machine()} {self._process}"
+        known = group.said_first(f"{self._name}/rank/{rank}", here)
+        if known != here and differs is None:
+            differs = _twice(rank, known.split()[1], str(self._process))
+        if differs is not None:
+            group.say(f"{self._name}/differs", differs)
+        group.count(f"{self._name}/come", 1)
+
+    def await_all(self, group: Group) -> list[str]:
+        """Waits until all ranks of the group have told, and raises if one differs. The machine of
+        each rank."""
+        names = [f"{self._name}/rank/{rank}" for rank in range(self._world.size)]
+        patience = _Patience(_COME_SECONDS)
+        while True:
+            have_come = group.count(f"{self._name}/come") >= self._world.size
+            differs = group.said(f"{self._name}/differs")
+            if differs is not None:
+                self._raise(differs)
+            if have_come:
+                self._is_complete = True
+                return [(group.said(name) or "").split(" ")[0] for name in names]
+            self.check()
+            patience.wait(lambda: group.missing(names))
+
+    def _raise(self, differs: str) -> None:
+        """Raises, and has those who are on this machine do so too."""
+        with _page(self._path) as page:
+            if page is not None:
+                page.differs = page.differs or differs
+        raise WrongCallError(differs)
+
+    def check(self) -> None:
+        """Raises if a rank that differs has come; cheap enough for each batch."""
+        if self._mapped_by != os.getpid():
+            self._map()
+        if self._mapped is not None and self._mapped[:1] == _DIFFERS:
+            with _page(self._path) as page:
+                known = page.differs if page is not None else None
+            raise WrongCallError(known or "the ranks of this job do not read alike")
+
+    def check_all_came(self) -> None:
+        """Raises if ranks of this machine have not made this loader by the end of an epoch; they are
+        given some time."""
+        patience = _Patience(_EPOCH_END_SECONDS)
+        first = self._world.node * self._world.ranks_here
+        while not self._is_complete:
+            self.check()
+            with _page(self._path) as page:
+                come = {int(rank) for rank in page.ranks} if page is not None else None
+            # A file that was taken away says nothing.
+            if come is None or len(come) >= self._world.ranks_here:
+                self._is_complete = True
+                return
+            here = range(first, first + self._world.ranks_here)
+            absent = [rank for rank in here if rank not in come]
+            patience.wait(absent.copy)
+
+    def _map(self) -> None:
+        self._mapped_by = os.getpid()
+        self._mapped = None
+        with contextlib.suppress(OSError, ValueError), open(self._path, "rb") as file:
+            self._mapped = mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ)
+
+
+@dataclass
+class _Entry:
+    process: int
+    started: str
+    intent: Intent
+    has_left: bool = False
+
+    def is_alive(self) -> bool:
+        return not self.has_left and _start_of(self.process) == self.started
+
+
+@dataclass
+class _Page:
+    differs: str | None
+    ranks: dict[str, _Entry]
+
+    def is_over(self) -> bool:
+        return not any(entry.is_alive() for entry in self.ranks.values())
+
+    def forget_if_over(self) -> None:
+        if self.is_over():
+            self.differs = None
+            self.ranks = {}
+
+
+@contextlib.contextmanager
+def _page(path: Path, create: bool = False) -> Iterator[_Page | None]:
+    """What the ranks of this machine have told, for this process alone; changes are kept. None if
+    there is no such file. One without a rank that is alive is removed."""
+    try:
+        descriptor = _locked(path, create)
+    except FileNotFoundError:
+        if create:
+            raise
+        yield None
+        return
+    try:
+        text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)[1:]
+        try:
+            read = json.loads(text)
+            ranks = {rank: _Entry(**entry) for rank, entry in read["ranks"].items()}
+            page = _Page(read["differs"], ranks)
+        except (ValueError, KeyError, TypeError):
+            page = _Page(None, {})  # new, or left by one that was killed as it wrote
+        yield page
+        if page.is_over():
+            path.unlink(missing_ok=True)
+        told = {rank: vars(entry) for rank, entry in page.ranks.items()}
+        written = json.dumps({"differs": page.differs, "ranks": told}).encode()
+        if written != text:
+            os.ftruncate(descriptor, 1)
+            os.pwrite(descriptor, (_AGREED if page.differs is None else _DIFFERS) + written, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path, create: bool) -> int:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    while True:
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink > 0:
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the last who had it has removed it meanwhile
+
+
+def _leave(path: Path, rank: int, process: int) -> None:
+    if os.getpid() != process:
+        return
+    with contextlib.suppress(OSError), _page(path) as page:
+        entry = page.ranks.get(str(rank)) if page is not None else None
+        if entry is not None and entry.process == process:
+            entry.has_left = True
+
+
+def sweep(folder: Path) -> None:
+    """Removes what jobs have left that were killed."""
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with contextlib.suppress(OSError), _page(path):
+            pass
+
+
+def _start_of(process: int) -> str:
+    """When a process was started; empty if it is no more."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if text[0] in "ZX" else text[19]

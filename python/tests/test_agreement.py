@@ -1,0 +1,210 @@
+"""Ranks of one machine compare what they are about to read, without torch.distributed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster import Raised, Rank, job
+from conftest import PackedFiles
+from processes import assert_no_node, eventually
+
+READING: dict[str, Any] = {"batch_size": 4, "seed": 5, "memory": "64KiB", "extent": "8KiB"}
+SAMPLES = 300
+WITHOUT_SECRET = {"GRISTWAY_JOB_SECRET": ""}
+
+
+@pytest.fixture(scope="module")
+def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
+    return dataset(samples=SAMPLES, size=(200, 3000))
+
+
+def variables(rank: int, name: str = "job") -> dict[str, str]:
+    """What torchrun sets for one of two."""
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "TORCHELASTIC_RUN_ID": name,
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": "29500",
+    }
+
+
+def refusal(rank: Rank) -> str:
+    """What a rank raises sooner or later when it reads."""
+    begin = time.monotonic()
+    while time.monotonic() < begin + 30:
+        rank.tell("1")
+        try:
+            rank.answer(30)
+        except Raised as raised:
+            return str(raised)
+        time.sleep(0.05)
+    raise AssertionError("it goes on reading")
+
+
+def start(path: Path, number: int, **options: Any) -> Rank:
+    return Rank(path, variables(number), {**READING, **options}, [])
+
+
+def end(*ranks: Rank) -> None:
+    for rank in ranks:
+        rank.end()
+        try:
+            rank.process.wait(20)
+        finally:
+            rank.process.kill()
+            rank.process.wait()
+
+
+@pytest.mark.parametrize(
+    ("own", "first", "second"),
+    [
+        ({"seed": 6}, "rank 0 has seed=5", "rank 1 has seed=6"),
+        ({"batch_size": 5}, "rank 0 has batch_size=4", "rank 1 has batch_size=5"),
+        ({"memory": "128KiB"}, "rank 0 has memory=65536", "rank 1 has memory=131072"),
+    ],
+    ids=["seed", "batch_size", "memory"],
+)
+def test_ranks_that_differ_are_refused_by_name_on_every_rank_also_one_that_reads_already(
+    packed: PackedFiles, runtime_dir: Path, own: dict[str, Any], first: str, second: str
+) -> None:
+    early = start(packed.path, 0)
+    early.tell("2")
+    early.answer()
+    early.answer()
+    late = start(packed.path, 1, **own)
+    said = [refusal(late), refusal(early)]
+    end(early, late)
+    for line in said:
+        assert line.startswith("raised WrongCallError: the ranks of this job do not read alike: ")
+        assert f"{first}; {second}: make the same loaders" in line
+    assert_no_node(runtime_dir)
+    assert not list(runtime_dir.iterdir())
+
+
+def test_other_content_under_the_same_names_is_refused(
+    packed: PackedFiles, runtime_dir: Path, dataset: Callable[..., PackedFiles]
+) -> None:
+    other = dataset(samples=SAMPLES - 1, size=(200, 3000))
+    ranks = [start(packed.path, 0), start(other.path, 1)]
+    said = [refusal(rank) for rank in ranks]
+    end(*ranks)
+    for line in said:
+        assert f"rank 0 has path={packed.path}, snapshot=" in line
+        assert f"rank 1 has path={other.path}, snapshot=" in line
+
+
+def test_machines_without_a_secret_are_compared_where_they_share_a_runtime_folder(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    with job(
+        packed.path, 2, 1, own={1: {"seed": 6}}, variables=WITHOUT_SECRET, **READING
+    ) as running:
+        for rank in running.ranks:
+            assert "rank 0 has seed=5; rank 1 has seed=6" in refusal(rank)
+
+
+def test_two_processes_that_are_the_same_rank_are_refused(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    ranks = [start(packed.path, 1), start(packed.path, 1)]
+    for rank in ranks:
+        assert "of this job are both rank 1: give each its own" in refusal(rank)
+    end(*ranks)
+
+
+def test_what_killed_ranks_have_told_is_swept_at_the_next_start_and_not_believed(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    ranks = [start(packed.path, number) for number in range(2)]
+    for rank in ranks:
+        rank.tell("1")
+        rank.answer()
+    assert len(list(runtime_dir.glob("*.ranks"))) == 1
+    for rank in ranks:
+        rank.process.send_signal(signal.SIGKILL)
+        rank.process.wait()
+    # The same job anew, with another seed.
+    ranks = [start(packed.path, number, seed=9) for number in range(2)]
+    for rank in ranks:
+        rank.tell("1")
+        rank.answer()
+        rank.process.send_signal(signal.SIGKILL)
+        rank.process.wait()
+    assert_no_node(runtime_dir)
+    # Another job that has nothing to do with it.
+    done = run_program(packed.path, {}, "print(len(Loader(path, 4, memory='1MiB')))")
+    assert done == "75\n"
+    eventually(lambda: not list(runtime_dir.iterdir()), "nothing is left", 20)
+
+
+def run_program(path: Path, environment: dict[str, str], text: str) -> str:
+    return started_program(path, environment, text).communicate(timeout=120)[0]
+
+
+def started_program(path: Path, environment: dict[str, str], text: str) -> subprocess.Popen[str]:
+    """A program that has a path, and waits less long for ranks that do not come."""
+    head = f"""
+        from gristway import Error, Loader, agreement
+        agreement._EPOCH_END_SECONDS = 1.0
+        path = {os.fspath(path)!r}
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(text)],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_loader_that_one_rank_alone_makes_is_refused_at_the_end_of_its_epoch(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    program = """
+        loader, taken = Loader(path, 50, memory="1MiB"), 0
+        try:
+            for data, labels in loader:
+                taken += len(data)
+        except Error as refused:
+            print(taken, refused)
+        # As it says.
+        with Loader(path, 50, memory="1MiB", rank=0, world_size=1) as loader:
+            print(sum(len(data) for data, labels in loader))
+    """
+    refused, whole = run_program(packed.path, variables(0), program).splitlines()
+    assert refused.startswith("150 rank 1 of this job did not make this loader within")
+    assert "rank=0, world_size=1" in refused
+    assert whole == "300"
+
+
+def test_loaders_are_compared_by_their_place_among_those_that_all_ranks_make(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    program = """
+        import json, os
+        rank = int(os.environ["RANK"])
+        if rank == 0:
+            alone = Loader(path, 7, memory="1MiB", rank=0, world_size=1)
+        loaders = [Loader(path, batch, memory="1MiB", seed=batch) for batch in (4, 5, 4)]
+        loaders[1].load_state_dict(loaders[1].state_dict())
+        taken = [[len(data) for data, labels in loader] for loader in loaders]
+        taken += [[len(data) for data, labels in loader] for loader in loaders]
+        print(json.dumps([sum(sizes) for sizes in taken]))
+    """
+    running = [started_program(packed.path, variables(rank), program) for rank in range(2)]
+    for rank in running:
+        said, _ = rank.communicate(timeout=120)
+        assert json.loads(said) == [150] * 6
+    assert_no_node(runtime_dir)
+    assert not list(runtime_dir.iterdir())

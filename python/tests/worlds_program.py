@@ -1,0 +1,144 @@
+"""Ranks of torch.multiprocessing.spawn: `worlds_program.py CASES DATASET FOLDER RESULTS`.
+
+Nothing in the environment says which rank a process is. `once` reads with each class, made before and
+after the group; `machines` gives each rank a runtime folder of its own, so that they have nothing but
+the group's store in common, and has them differ in several ways.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+import torch.multiprocessing
+import transforms
+from torch.utils.data import DataLoader, DistributedSampler
+
+from gristway import Error, Loader, agreement
+from gristway.torch import MapDataset, StreamDataset
+
+HOW: dict[str, Any] = {
+    "transform": transforms.number_and_repeat,
+    "memory": "256KiB",
+    "extent": "4KiB",
+}
+BATCH = 10
+RANKS = 2
+
+
+def numbers(batches: Any) -> list[int]:
+    return [
+        number
+        for each, repeats in batches
+        for number, is_repeat in zip(each.tolist(), repeats.tolist())
+        if not is_repeat
+    ]
+
+
+def streamed(dataset: StreamDataset, workers: int) -> list[int]:
+    return numbers(DataLoader(dataset, batch_size=None, num_workers=workers))
+
+
+def mapped(dataset: MapDataset) -> list[int]:
+    sampler: DistributedSampler[Any] = DistributedSampler(dataset)
+    return numbers(DataLoader(dataset, BATCH, sampler=sampler, num_workers=2))
+
+
+def once(path: str, _: Path, join: Callable[[], None], passed: StreamDataset) -> Any:
+    loader = Loader(path, BATCH, num_workers=1, **HOW)
+    stream = StreamDataset(path, BATCH, **HOW)
+    redirected = MapDataset(path, redirect=True, **HOW)
+    alone = Loader(path, BATCH, rank=0, world_size=1, **HOW)
+    before = [len(loader), len(stream)]
+    join()
+    got = {
+        "Loader": numbers(loader),
+        "StreamDataset, workers": streamed(stream, 2),
+        "MapDataset": mapped(redirected),
+        "Loader, made later": numbers(Loader(path, BATCH, **HOW)),
+        "StreamDataset, made later": streamed(StreamDataset(path, BATCH, **HOW), 1),
+    }
+    lengths = [before, [len(loader), len(stream)]]
+    with Loader(path, BATCH, **HOW) as shared:
+        next(iter(shared))
+        socket = shared._source._client.where.socket
+    return {
+        "once": got,
+        "lengths": lengths,
+        "passed": refused(lambda: passed),
+        "alone": len(numbers(alone)),
+        "socket": socket,
+    }
+
+
+def refused(make: Callable[[], Any]) -> str:
+    try:
+        next(iter(make()))
+    except Error as wrong:
+        return f"{type(wrong).__name__}: {wrong}"
+    return "nothing"
+
+
+def machines(path: str, folder: Path, join: Callable[[], None], passed: StreamDataset) -> Any:
+    # As if each were on a machine of its own.
+    own = folder / str(os.getpid())
+    own.mkdir(mode=0o700)
+    os.environ["GRISTWAY_RUNTIME_DIR"] = str(own)
+    agreement._COME_SECONDS = 3.0
+    early = Loader(path, BATCH, seed=os.getpid(), **HOW)
+    join()
+    rank = dist.get_rank()
+    got = {
+        "seed": refused(lambda: Loader(path, BATCH, seed=7 + rank, **HOW)),
+        "seed, made early": refused(lambda: early),
+        "given": refused(
+            lambda: Loader(path, BATCH, seed=7 + rank, rank=rank, world_size=RANKS, **HOW)
+        ),
+        "alike": refused(lambda: Loader(path, BATCH, **HOW)),
+        "stream": refused(
+            lambda: DataLoader(StreamDataset(path, 3 + rank, **HOW), None, num_workers=1)
+        ),
+    }
+    if rank == 0:
+        first = Loader(path, BATCH, **HOW)
+        more = folder / "more"
+        more.mkdir()
+        (more / "one more").write_bytes(b"x" * 300)
+        command = [os.environ["GRISTWAY_COMMAND"], "append", str(more), path]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    dist.barrier()
+    second = first if rank == 0 else Loader(path, BATCH, **HOW)
+    got["append"] = refused(lambda: second)
+    got["exact"] = refused(lambda: MapDataset(path, **HOW))
+    dist.barrier()
+    got["only rank 0"] = refused(lambda: Loader(path, BATCH, **HOW)) if rank == 0 else ""
+    dist.barrier()
+    return got
+
+
+def rank_main(
+    rank: int, cases: str, path: str, folder: Path, results: Path, passed: StreamDataset
+) -> None:
+    def join() -> None:
+        dist.init_process_group(
+            "gloo", init_method=f"file://{results}/group", rank=rank, world_size=RANKS
+        )
+
+    got = {"once": once, "machines": machines}[cases](path, folder, join, passed)
+    (results / f"{rank}.json").write_text(json.dumps(got))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    what, data, *folders = sys.argv[1:]
+    made = StreamDataset(data, BATCH, **HOW)
+    torch.multiprocessing.spawn(
+        rank_main, (what, data, Path(folders[0]), Path(folders[1]), made), nprocs=RANKS
+    )
