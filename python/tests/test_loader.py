@@ -270,7 +270,8 @@ def test_only_the_latest_iteration_goes_on(small: PackedFiles, node: Served) -> 
         next(first)
         second = iter(loader)
         assert len(flat(second)) == 103
-        assert list(first) == []
+        with pytest.raises(WrongCallError, match="a newer one has begun"):
+            next(first)
 
 
 def test_a_forked_child_has_workers_of_its_own(small: PackedFiles, node: Served) -> None:

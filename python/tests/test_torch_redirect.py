@@ -202,35 +202,30 @@ def test_an_epoch_can_be_chosen(
         dataset.set_epoch(-1)
 
 
-# Not with workers that persist: they still carry out requests of the epoch that was broken off.
-@pytest.mark.parametrize("how", WORKERS[:2], ids=["0", "2"])
-def test_a_break_and_set_epoch_are_followed_by_a_complete_epoch(
-    small: PackedFiles, node: Served, how: dict[str, Any]
+@pytest.mark.parametrize("sets_epoch", [True, False])
+@pytest.mark.parametrize("how", WORKERS, ids=["0", "2", "2-persistent"])
+def test_a_break_is_followed_by_a_complete_epoch(
+    small: PackedFiles,
+    node: Served,
+    expected: list[list[int]],
+    how: dict[str, Any],
+    sets_epoch: bool,
 ) -> None:
     dataset = mapped(small, node.name, redirect=True, transform=transforms.sleepy_number)
     loader = DataLoader(dataset, batch_size=10, shuffle=True, **how)
-    for epoch in range(3):
-        dataset.set_epoch(epoch)
-        for number, _batch in enumerate(loader):
-            if number == epoch:
+    next(iter(loader))  # a look before training
+    for epoch in range(1, 3):
+        if sets_epoch:
+            dataset.set_epoch(epoch)
+        assert numbers(loader) == expected[epoch]
+    for number in range(2):  # broken off sooner and later
+        for batch, _ in enumerate(loader):
+            if batch == number:
                 break
-    dataset.set_epoch(3)
+    if sets_epoch:
+        dataset.set_epoch(0)
+        assert numbers(loader) == expected[0]
     assert sorted(numbers(loader)) == list(range(SIZE))
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_break_without_set_epoch_is_told_or_harmless(
-    small: PackedFiles, node: Served, num_workers: int
-) -> None:
-    dataset = mapped(small, node.name, redirect=True)
-    loader = DataLoader(dataset, batch_size=10, shuffle=True, num_workers=num_workers)
-    next(iter(loader))
-    if num_workers == 0:
-        # Nobody tells the dataset that an epoch was broken off.
-        with pytest.raises(WrongCallError, match="set_epoch"):
-            list(loader)
-    else:
-        assert sorted(numbers(loader)) == list(range(SIZE))
 
 
 # Some of the samples
@@ -255,19 +250,6 @@ def test_training_and_validation_never_share_a_sample(
             dataset.set_epoch(epoch)
             assert sorted(numbers(loader)) == sorted(part)
         del dataset, loader, subset
-
-
-def test_a_split_without_its_indices_is_told(
-    small: PackedFiles, node: Served, caplog: pytest.LogCaptureFixture
-) -> None:
-    dataset = mapped(small, node.name, redirect=True)
-    training, validation = random_split(dataset, [80, 23], generator=generator(4))
-    for epoch in range(2):
-        for part in (training, validation):
-            dataset.set_epoch(epoch)
-            list(DataLoader(part, batch_size=10, shuffle=True))
-    (notice,) = [record.getMessage() for record in caplog.records]
-    assert "80 of 103 indices" in notice and "indices=" in notice
 
 
 def _generated() -> Iterator[int]:
@@ -325,7 +307,7 @@ def test_an_index_outside_the_set_is_refused(
 ) -> None:
     dataset = mapped(small, node.name, redirect=True, indices=range(80))
     loader = DataLoader(dataset, batch_size=10, num_workers=num_workers)
-    with pytest.raises(WrongCallError, match="index 80 is not among the 80.*split") as caught:
+    with pytest.raises(WrongCallError, match="rank 0 has 80 in an epoch.*split") as caught:
         list(loader)
     traceback.clear_frames(caught.tb)
 

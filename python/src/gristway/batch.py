@@ -321,10 +321,10 @@ class Batch:
         """How many samples it has, and how many bytes they have."""
         return len(self._starts), sum(self._lengths)
 
-    def data(self) -> list[memoryview]:
-        """The bytes of every sample's first or only part."""
+    def data(self) -> list[memoryview | dict[str, memoryview]]:
+        """The bytes of every sample; by the names of its parts, if it has several."""
         if any(flags & (_PARTS | _REPEAT | _DAMAGED) for flags in set(self._flags)):
-            return [sample.data for sample in self.samples()]
+            return [sample.whole for sample in self.samples()]
         return list(map(self._data.__getitem__, map(slice, self._starts, self._ends())))
 
     def labels(self) -> memoryview:
@@ -406,6 +406,12 @@ class Sample:
             found[name] = whole[start:end]
             start = end
         return found
+
+    @property
+    def whole(self) -> memoryview | dict[str, memoryview]:
+        """Its only part, or all of them by name: what there is to train with without a transform."""
+        several = self._batch._flags[self._place] & _PARTS
+        return self.parts if several else self.data
 
     @property
     def is_repeat(self) -> bool:

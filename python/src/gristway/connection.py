@@ -25,7 +25,7 @@ from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCal
 
 PROTOCOL = 2
 
-_HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS, _BYE = range(1, 9)
+_HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS, _BYE, _CLASSES = range(1, 10)
 _WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
 
 _HEAD = struct.Struct("<IB")
@@ -203,6 +203,12 @@ class Connection:
     def stats(self) -> dict[str, int]:
         lines = (self._call(_STATS, b"", _TEXT) or b"").decode().splitlines()
         return {name: int(value) for name, _, value in (line.partition("=") for line in lines)}
+
+    def classes(self) -> dict[str, int]:
+        """The numbers of classes that have names."""
+        reply = self._call(_CLASSES, b"", _TEXT) or b""
+        words = reply.decode("utf-8", "surrogateescape").split("\0")
+        return dict(zip(words[1::2], map(int, words[0:-1:2])))
 
     @property
     def is_broken(self) -> bool:

@@ -44,6 +44,11 @@ class _Iteration:
     batch_size: int = 0  # that its first request has had, or 0
     begun: dict[int, int] = field(default_factory=dict)  # processes, by the workers' numbers
     free: list[tuple[int, int]] | None = None  # positions that are not given; all if it is None
+    repeated: int = 0  # samples that were given beyond the share, to fill a last batch
+
+    def has_free(self, count: int, share: int) -> bool:
+        free = [(0, share)] if self.free is None else self.free
+        return sum(min(end, share) - min(start, share) for start, end in free) >= count
 
     def may_have(self, started: float) -> bool:
         """True if a process that was started then may be one of its workers: if others are there
@@ -57,6 +62,7 @@ class _Iteration:
 class _Page:
     generation: int = 0  # how often an epoch was set
     next_epoch: int = 0
+    is_chosen: bool = False  # the next epoch was set
     runs_in_workers: bool = False
     made: int = 0
     iterations: list[_Iteration] = field(default_factory=list)
@@ -143,6 +149,7 @@ class Ledger:
         with self._page() as page:
             page.generation += 1
             page.next_epoch = epoch
+            page.is_chosen = True
 
     @property
     def generation(self) -> int:
@@ -156,12 +163,20 @@ class Ledger:
             return page.runs_in_workers
 
     def begin(
-        self, worker: int, seed: int | None, epoch: int | None = None, given: int = 0
+        self,
+        worker: int,
+        seed: int | None,
+        epoch: int | None = None,
+        given: int = 0,
+        advised: int | None = None,
+        fits: tuple[int, int] = (0, 0),
     ) -> tuple[int, int]:
         """Tells that a worker begins an iteration; the epoch that it is, and its number.
 
         Workers of one iteration have the same seed and begin it once each. An epoch that is named is
-        one that is gone on with, and the first `given` positions of it were given before.
+        one that is gone on with, and the first `given` positions of it were given before. One that is
+        advised is taken if no other was set. `fits` is what the worker asks for first, and the share
+        that this is of: where less is free, it is no worker of that iteration.
         """
         with self._page() as page:
             page.runs_in_workers = seed is not None
@@ -169,19 +184,22 @@ class Ledger:
             if seed is not None:
                 # The oldest: a worker may be late for an iteration that others have left already.
                 started = _started()
-                for known in page.iterations:
+                for known in sorted(page.iterations, key=lambda each: each.number):
                     if known.seed == seed and worker not in known.begun:
-                        if known.may_have(started):
+                        if known.may_have(started) and known.has_free(*fits):
                             joined = known if epoch is None or known.epoch == epoch else None
                             break
             if joined is None:
                 page.made += 1
+                if epoch is None and not page.is_chosen:
+                    epoch = advised
                 joined = _Iteration(
                     page.made,
                     seed,
                     time.clock_gettime(time.CLOCK_BOOTTIME),
                     page.next_epoch if epoch is None else epoch,
                 )
+                page.is_chosen = False
                 page.next_epoch = joined.epoch + 1
                 page.iterations = [*page.iterations[1 - _MOST_ITERATIONS :], joined]
             joined.begun[worker] = os.getpid()
@@ -189,6 +207,14 @@ class Ledger:
                 free = joined.free or [(0, 1 << 62)]
                 joined.free = _without(free, 0, given)
             return joined.epoch, joined.number
+
+    def coming(self, worker: int, seed: int | None, advised: int | None) -> int:
+        """The epoch of the iteration that a worker would begin now."""
+        with self._page() as page:
+            for known in sorted(page.iterations, key=lambda each: each.number):
+                if known.seed == seed is not None and worker not in known.begun:
+                    return known.epoch
+            return page.next_epoch if advised is None or page.is_chosen else advised
 
     def batch_size(self, iteration: int, first: int | None) -> int:
         """The batch size of an iteration: that of its first request, which tells it; 0 before."""
@@ -201,31 +227,36 @@ class Ledger:
             return known.batch_size
 
     def allot(
-        self, iteration: int, share: int, preferred: int, count: int
-    ) -> list[tuple[int, int]] | None:
+        self, iteration: int, share: int, preferred: int, count: int, most_repeats: int = 0
+    ) -> tuple[list[tuple[int, int]], int] | None:
         """Positions of an iteration for so many samples, as stretches: those that are preferred, if
-        nobody has them, or else the lowest that are free. None if not so many are free."""
+        nobody has them, or else the lowest that are free. And how many samples have none, which are
+        repeats: so many that an iteration has no more than `most_repeats`. None if that is not enough.
+        """
         with self._page() as page:
             known = page.iteration(iteration)
             if known is None:
                 return None
-            free = [
-                (start, min(end, share))
-                for start, end in known.free or [(0, share)]
-                if start < share
-            ]
-            if known.free == []:
-                free = []
-            stretches = [(preferred, preferred + count)]
-            fits = any(start <= preferred and preferred + count <= end for start, end in free)
+            free = [(0, share)] if known.free is None else known.free
+            free = [(start, min(end, share)) for start, end in free if start < share]
+            end = preferred + count
+            if most_repeats and preferred < share < end:
+                end = share  # the last batch, which is filled
+            stretches = [(preferred, end)]
+            fits = any(start <= preferred and end <= last for start, last in free)
             if not fits or len(free) >= _MOST_STRETCHES:
                 stretches = _lowest(free, count)
-                if not stretches:
-                    return None
+            repeats = count - sum(end - start for start, end in stretches)
+            if known.repeated + repeats > most_repeats:
+                return None
+            known.repeated += repeats
             for start, end in stretches:
                 free = _without(free, start, end)
             known.free = free
-            return stretches
+            # Those that are used are kept.
+            page.iterations.remove(known)
+            page.iterations.append(known)
+            return stretches, repeats
 
     def give_back(self, iteration: int, stretches: list[tuple[int, int]]) -> None:
         """Takes back positions that were allotted for a request that was refused."""
@@ -253,14 +284,15 @@ def _joined(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _lowest(free: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """The lowest positions that are free: so many, or all."""
     stretches = []
     for start, end in free:
+        if count == 0:
+            break
         taken = min(count, end - start)
         stretches.append((start, start + taken))
         count -= taken
-        if count == 0:
-            return stretches
-    return []
+    return stretches
 
 
 def _without(free: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

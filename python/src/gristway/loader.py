@@ -17,6 +17,7 @@ from gristway import worker_processes
 from gristway import workers as pools
 from gristway.agreement import Place
 from gristway.batch import Sample
+from gristway.classes import compare_classes as compare
 from gristway.collate import Collate, labels_array, uses_torch
 from gristway.errors import WrongCallError
 from gristway.source import Reading, Source
@@ -81,6 +82,7 @@ class Loader:
             what was read is kept for later epochs; `cache_folder` is on that disk.
         rank, world_size: taken from torchrun's or Slurm's variables when not given.
         node: the name of a node that `gristway serve` runs; a loader starts its own without it.
+        compare_classes: raise if a class has another number in another dataset that is open.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Loader:
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
+        compare_classes: bool = True,
     ) -> None:
         if num_workers < 0 or prefetch_factor < 1:
             raise WrongCallError("num_workers must be 0 or more, and prefetch_factor 1 or more")
@@ -159,6 +162,8 @@ class Loader:
         self._stall = Stall()
         self._closed = False
         self._place: Place | None = None
+        self._is_chosen = False  # the epoch of the next iteration was set
+        self._compares = compare_classes
         self._open("")
 
     def _open(self, state: str, version: int = 0, snapshot: str = "") -> None:
@@ -176,6 +181,8 @@ class Loader:
             place=self._place,
         )
         self._place = self._source.place.next()
+        if self._compares:
+            compare(self._source, self._reading.path)
         self._finalizer = weakref.finalize(self, Source.close, self._source)
         self._begin()
 
@@ -212,10 +219,46 @@ class Loader:
         that was loaded, the rest of it."""
         if epoch < 0:
             raise WrongCallError(f"there is no epoch {epoch}")
+        self._is_chosen = True
         if epoch == self._over:
             self._next = (epoch, self._steps)  # its rest is empty
         elif epoch != self._next[0]:
             self._next = (epoch, 0)
+
+    # What frameworks read off a DataLoader: this is like one that leaves whole batches as they are.
+    batch_size = None
+    drop_last = False
+    sampler = None
+    batch_sampler = None
+    num_workers = 0
+    prefetch_factor = None
+
+    @staticmethod
+    def collate_fn(batch: Any) -> Any:
+        """Leaves a batch as it is."""
+        return batch
+
+    @property
+    def dataset(self) -> Any:
+        """The batches as a dataset of torch, for `accelerate.skip_first_batches`."""
+        if not uses_torch():
+            raise AttributeError("a Loader has a dataset where torch is used")
+        from gristway import torch
+
+        return torch.LoaderDataset(self)
+
+    def _refuse_skipping(self) -> None:
+        """Raises if batches cannot be left out of the next iteration, since nobody knows of which."""
+        if self._next[1] > 0:
+            raise WrongCallError(
+                "the loader goes on where its state was taken, so no more batches are to be left out:"
+                " use load_state_dict or skip_first_batches, not both"
+            )
+        if not self._is_chosen:
+            raise WrongCallError(
+                "batches are to be left out, and nobody has said of which epoch: call set_epoch of the"
+                " loader before, or use its state_dict and load_state_dict"
+            )
 
     def __iter__(self) -> Iterator[Any]:
         if self._closed:
@@ -226,7 +269,11 @@ class Loader:
             self.set_epoch(wanted)
         running = self._iterator and self._iterator()
         if running:
-            running.close()  # as with torch, there is one iteration at a time
+            running.end(
+                "this iteration of the loader was ended, since a newer one has begun: a Loader has one at"
+                " a time; to look at a batch inside a loop, or for two loops at once, make another Loader"
+            )
+        self._is_chosen = False
         epoch, step = self._next
         self._epoch, self._step = epoch, step
         self._over = None
@@ -288,7 +335,7 @@ class Loader:
             raise WrongCallError("this is not a state that Loader.state_dict has given")
         running = self._iterator and self._iterator()
         if running:
-            running.close()
+            running.end("this iteration of the loader was ended, since a state was loaded")
         self._end_workers()
         self._finalizer.detach()
         before = (self._state, self._epoch, self._step, self._next, self._over)
@@ -313,7 +360,7 @@ class Loader:
         self._closed = True
         running = self._iterator and self._iterator()
         if running:
-            running.close()
+            running.end("the loader is closed")
         self._end_workers()
         if self._finalizer.detach():
             self._source.close(_NODE_ENDS_SECONDS)
@@ -384,6 +431,7 @@ class _Epoch(Iterator[Any]):
 
     def __init__(self, loader: Loader, epoch: int, step: int) -> None:
         self._loader: Loader | None = loader
+        self._ended = ""  # why, if training is not to take it for the end of the epoch
         self._owner = os.getpid()
         self._number = epoch
         self._step = step
@@ -395,7 +443,7 @@ class _Epoch(Iterator[Any]):
     def __next__(self) -> Any:
         loader = self._loader
         if loader is None:
-            raise StopIteration
+            raise self._end()
         start = time.monotonic()
         try:
             batch, result = self._next(loader)
@@ -407,7 +455,7 @@ class _Epoch(Iterator[Any]):
             raise
         if batch is None:
             self.close()
-            raise StopIteration
+            raise self._end()
         loader._received(self._number, self._step)
         self._step += 1
         loader._stall.count(time.monotonic() - start, *batch)
@@ -430,6 +478,15 @@ class _Epoch(Iterator[Any]):
 
             result = torch.pin_memory(result)
         return size, result
+
+    def _end(self) -> Exception:
+        return WrongCallError(self._ended) if self._ended else StopIteration()
+
+    def end(self, why: str) -> None:
+        """Ends it before its time: whoever goes on with it is told why."""
+        if self._loader is not None:
+            self._ended = why
+        self.close()
 
     def close(self) -> None:
         if self._owner != os.getpid():

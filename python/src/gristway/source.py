@@ -133,6 +133,8 @@ class Source:
     thread may call.
     """
 
+    is_closed = False
+
     def __init__(
         self,
         reading: Reading,
@@ -376,6 +378,10 @@ class Source:
             self._run = "; ".join(line for line in lines[1:-1] if not line.startswith("epoch "))
         return self._run
 
+    def classes(self) -> dict[str, int]:
+        """The numbers of the dataset's classes that have names."""
+        return self._client.ask(lambda connection: connection.classes())
+
     def counters(self) -> dict[str, int]:
         """What the node has counted for all ranks of this machine."""
         return self._client.ask(lambda connection: connection.stats())
@@ -385,6 +391,7 @@ class Source:
         _sources.discard(self)
         if self._agreement is not None:
             self._agreement.leave()
+        self.is_closed = True
         self._client.close(patience)
         if self._mappings is not None:
             self._mappings.close()

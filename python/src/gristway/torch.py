@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
 
 from gristway.batch import Batch, Sample
+from gristway.callers import (
+    Call,
+    Sampling,
+    batches_again,
+    find_call,
+    find_dealer,
+    find_sampling,
+    find_skipped,
+)
+from gristway.classes import compare_classes as compare
 from gristway.collate import labels_array
+from gristway.connection import Hello
 from gristway.errors import WrongCallError
 from gristway.ledger import Ledger
+from gristway.loader import Loader
 from gristway.shipment import Shipment
 from gristway.source import Reading, Source
 from gristway.workers import transform_one
-from gristway.world import find_world
+from gristway.world import World, find_world
 
 __all__ = ["MapDataset", "StreamDataset", "default_collate"]
 
@@ -74,6 +88,7 @@ class StreamDataset(IterableDataset[Any]):
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
+        compare_classes: bool = True,
     ) -> None:
         if collate_fn is not None and transform is None:
             raise WrongCallError("collate_fn needs a transform: it gets what that returns")
@@ -97,11 +112,17 @@ class StreamDataset(IterableDataset[Any]):
             cache_folder=os.fspath(cache_folder),
         )
         self._source = Source(reading, find_world(rank, world_size), node=node)
+        if compare_classes:
+            compare(self._source, reading.path)
         self._transform = transform
         self._collate = collate_fn or default_collate
         self._ledger = Ledger(0)
         self._place: tuple[int, int] | None = None  # of this process: its next batch
         self._resumes = False
+        self._dealer: str | None = None  # that was there when this was sent to a worker
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_dealer": find_dealer()}
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -114,6 +135,7 @@ class StreamDataset(IterableDataset[Any]):
         self._ledger.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_reader()
         worker, workers, seed = _worker()
         if self._resumes and self._place is not None:
             epoch, step = self._place
@@ -126,6 +148,23 @@ class StreamDataset(IterableDataset[Any]):
         # One that is worked on, and those that are on their way to the trainer.
         self._source.expect(1 + _MOST_SHIPPED)
         return self._batches(epoch, step, workers)
+
+    def _check_reader(self) -> None:
+        """Raises if whoever iterates would make something else of the batches."""
+        if batches_again(self):
+            raise WrongCallError(
+                "a StreamDataset gives whole batches, and this DataLoader makes batches of them: give"
+                " the batch size to the StreamDataset and batch_size=None to the DataLoader (in"
+                " transformers.Trainer, use a MapDataset, or return a gristway.Loader from"
+                " get_train_dataloader)"
+            )
+        dealer = find_dealer() or self._dealer
+        if dealer is not None and self._source.world.size > 1:
+            raise WrongCallError(
+                f"accelerate's {dealer} deals the batches of a StreamDataset to the ranks, and these are"
+                f" rank {self._source.world.rank}'s own already, so that samples would be left out: do"
+                " not pass this DataLoader to prepare(), or use a gristway.Loader or a MapDataset"
+            )
 
     def _batches(self, epoch: int, step: int, workers: int) -> Iterator[Any]:
         shipped: list[weakref.ref[Shipment]] = []
@@ -147,9 +186,10 @@ class StreamDataset(IterableDataset[Any]):
     def _made(self, batch: Batch) -> Any:
         if self._transform is None:
             views = batch.data()
-            in_worker = get_worker_info() is not None
-            data = Shipment(views) if in_worker else [bytes(view) for view in views]
-            return data, labels_array(batch.labels())
+            plain = [each for each in views if isinstance(each, memoryview)]
+            if get_worker_info() is None or len(plain) < len(views):
+                return [_copied(each) for each in views], labels_array(batch.labels())
+            return Shipment(plain), labels_array(batch.labels())
         return self._collate([transform_one(self._transform, s) for s in batch.samples()])
 
     def state_dict(self) -> dict[str, Any]:
@@ -174,6 +214,12 @@ class StreamDataset(IterableDataset[Any]):
             _check_state(state, self._source)
             self._place = (int(state["epoch"]), int(state["step"]))
             self._resumes = True
+
+
+def _copied(data: memoryview | dict[str, memoryview]) -> bytes | dict[str, bytes]:
+    if isinstance(data, dict):
+        return {name: bytes(part) for name, part in data.items()}
+    return bytes(data)
 
 
 def _await_copies(shipped: list[weakref.ref[Shipment]]) -> list[weakref.ref[Shipment]]:
@@ -221,6 +267,7 @@ class MapDataset(Dataset[Any]):
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
+        compare_classes: bool = True,
     ) -> None:
         if indices is not None and not redirect:
             raise WrongCallError(
@@ -239,20 +286,52 @@ class MapDataset(Dataset[Any]):
             max_damage=max_damage,
             storage_timeout=storage_timeout,
         )
-        samples = b"" if indices is None else _bits(indices)
-        self._source = Source(reading, find_world(rank, world_size), node=node, samples=samples)
+        self._reading = reading
+        self._node = node
         self._transform = transform
         self._redirect = redirect
+        # Which samples may be given, and which index is which: all, each its own, if there are none.
+        self._set = None if indices is None else _numbers(indices)
+        self._places: torch.Tensor | None = None
+        self._open(find_world(rank, world_size), Hello(""))
+        if compare_classes:
+            compare(self._source, reading.path)
+
+    def _open(self, world: World, of: Hello) -> None:
+        """Begins to read the snapshot that is named, or the newest."""
+        samples = b"" if self._set is None else _bits(self._set)
+        self._source = Source(
+            self._reading,
+            world,
+            node=self._node,
+            samples=samples,
+            version=of.version,
+            snapshot=of.snapshot,
+        )
         welcome = self._source.welcome()
         self._size = welcome.samples
+        # Samples that may be given.
+        self._count = self._size if self._set is None else self._set.numel()
         self._ledger = Ledger(0)
-        self._seen: tuple[int, int | None] | None = None  # the iteration that this process is in
-        self._epoch = 0
-        self._iteration = 0
-        self._requests = 0  # of this process in this iteration
-        self._asked = 0  # samples of this process in this iteration
-        self._batch_size = 0
-        self._resumes = False
+        self._iterations: weakref.WeakKeyDictionary[Any, _Requests] = weakref.WeakKeyDictionary()
+        self._hand: tuple[tuple[int, int | None], _Requests] | None = None
+        self._latest: _Requests | None = None
+        self._loaded: _Requests | None = None
+        self._begun_in = 0  # the process that has begun an iteration
+        self._sampling: Sampling | None = None  # when this was sent to a worker
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "_iterations": None,  # this process's own
+            "_hand": None,
+            "_begun_in": 0,
+            "_sampling": find_sampling(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._iterations = weakref.WeakKeyDictionary()
 
     def __len__(self) -> int:
         """Samples of the dataset."""
@@ -268,6 +347,41 @@ class MapDataset(Dataset[Any]):
             raise WrongCallError(f"there is no epoch {epoch}")
         self._ledger.set_epoch(epoch)
 
+    def split(self, *shares: float, seed: int = 0) -> list[MapDataset]:
+        """Splits the dataset into parts that have no sample in common.
+
+            training, validation = dataset.split(0.9, 0.1, seed=1)
+
+        Shares are parts of one (0.9, 0.1) or numbers of samples (45_000, 5_000), and are all of the
+        dataset. The same seed splits the same version of a dataset in the same way. The indices of a
+        part run from 0, so that `DataLoader(part, shuffle=True)` and any sampler work; with
+        `redirect=True` each part has a node, and `memory`, of its own. This dataset is not needed any
+        more.
+        """
+        base = self._places if self._places is not None else self._set
+        total = base.numel() if base is not None else self._size
+        sizes = _sizes(shares, total)
+        order = torch.argsort(_hashes(torch.arange(total), seed), stable=True)
+        parts = []
+        for places in torch.split(order, sizes):
+            places = torch.sort(places).values
+            parts.append(self._part(places if base is None else base[places]))
+        return parts
+
+    def _part(self, places: torch.Tensor) -> MapDataset:
+        part = copy.copy(self)
+        part._ledger = Ledger(0)
+        part._latest = part._loaded = None
+        part._places = places
+        if self._redirect:
+            welcome = self._source.welcome()
+            part._set = places
+            part._open(
+                self._source.world, Hello("", version=welcome.version, snapshot=welcome.snapshot)
+            )
+        part._size = places.numel()
+        return part
+
     def __getitem__(self, index: int) -> Any:
         return self._items([index], False)[0]
 
@@ -279,6 +393,8 @@ class MapDataset(Dataset[Any]):
         if not wanted:
             return []
         self._source.settle()
+        if self._places is not None:
+            wanted = self._places[wanted].tolist()
         self._source.expect(1)
         if not self._redirect:
             batches = self._source.ask(0, 0, 0, len(wanted), 1, wanted)
@@ -296,84 +412,150 @@ class MapDataset(Dataset[Any]):
 
     def _item(self, sample: Sample) -> Any:
         if self._transform is None:
-            return bytes(sample.data), sample.label
+            return _copied(sample.whole), sample.label
         return transform_one(self._transform, sample)
 
     def _redirected(self, wanted: list[int], as_batch: bool) -> list[Batch]:
+        call = find_call()
         worker, workers, seed = _worker()
-        iteration = (self._ledger.generation, seed)
-        if iteration != self._seen:
-            self._begin(iteration, worker, workers, seed)
-        stretches = self._allotted(len(wanted), as_batch, worker, workers)
-        if stretches is None and self._requests > 0:
-            # This epoch has not so many left, so this is the next one's first request.
-            self._begin(iteration, worker, workers, seed)
-            stretches = self._allotted(len(wanted), as_batch, worker, workers)
-        if stretches is None:
+        if call.fetcher is None:
+            now, allotted = self._by_hand(call, len(wanted), as_batch)
+        else:
+            known = self._iterations.get(call.fetcher)
+            now = known or self._begin(call, len(wanted), as_batch)
+            self._iterations[call.fetcher] = now
+            # What fills last batches is less than one on each rank.
+            most = now.batch_size - 1 if self._source.world.size > 1 else 0
+            allotted = self._allotted(now, len(wanted), as_batch, worker, workers, most)
+            if allotted is None and now.is_loaded:
+                # The state was one of the end of an epoch.
+                now = self._begin(call, len(wanted), as_batch)
+                self._iterations[call.fetcher] = now
+                allotted = self._allotted(now, len(wanted), as_batch, worker, workers, most)
+        self._latest = now
+        if allotted is None:
             raise WrongCallError(
-                f"{len(wanted)} samples are asked for at once, and rank {self._source.world.rank} has"
-                f" {self._share()} in an epoch"
+                f"{now.asked + len(wanted)} samples are asked for, and rank {self._source.world.rank} has"
+                f" {self._share()} in an epoch: do several ranks each draw everything, or does the sampler"
+                " draw from another split than indices= names?"
             )
+        stretches, repeats = allotted
+        again = []
+        while repeats > 0:  # a last batch is filled with what came first
+            again.append((0, min(repeats, self._share())))
+            repeats -= again[-1][1]
         batches: list[Batch] = []
         try:
-            for start, end in stretches:
+            for start, end in stretches + again:
                 first = sum(len(batch) for batch in batches)
                 batches += self._source.ask(
-                    self._epoch,
-                    self._iteration,
+                    now.epoch,
+                    now.number,
                     start,
-                    self._batch_size,
+                    now.batch_size,
                     workers,
                     wanted[first : first + end - start],
                 )
         except BaseException:
-            self._ledger.give_back(self._iteration, stretches)
+            self._ledger.give_back(now.number, stretches)
             raise
-        self._requests += 1
-        self._asked += len(wanted)
+        now.requests += 1
+        now.asked += len(wanted)
+        now.is_loaded = False
         return batches
 
-    def _begin(
-        self, iteration: tuple[int, int | None], worker: int, workers: int, seed: int | None
-    ) -> None:
-        self._seen = iteration
-        if self._resumes:
-            self._resumes = False
+    def _by_hand(
+        self, call: Call, count: int, as_batch: bool
+    ) -> tuple[_Requests, tuple[list[tuple[int, int]], int] | None]:
+        """A request that no DataLoader makes. Nobody tells when an epoch of these begins, but
+        `set_epoch`; or this one has not so many samples left."""
+        worker, workers, seed = _worker()
+        kind = (self._ledger.generation, seed)
+        if self._hand is None or self._hand[0] != kind:
+            self._hand = (kind, self._begin(call, count, as_batch))
+        now = self._hand[1]
+        allotted = self._allotted(now, count, as_batch, worker, workers, 0)
+        if allotted is None and now.requests > 0:
+            now = self._begin(call, count, as_batch)
+            self._hand = (kind, now)
+            allotted = self._allotted(now, count, as_batch, worker, workers, 0)
+        return now, allotted
+
+    def _begin(self, call: Call, count: int, as_batch: bool) -> _Requests:
+        worker, workers, seed = _worker()
+        is_first = self._begun_in != os.getpid()
+        self._begun_in = os.getpid()
+        sampling = (call.fetcher and (find_sampling() or self._sampling)) or Sampling()
+        self._check_part(call, sampling)
+        size = (sampling.batch_size or 0) if as_batch else 0
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            loaded.batch_size = loaded.batch_size or size
             # What the other workers have not given yet lies less than a round before this.
-            given = max(0, self._requests * workers + worker - workers + 1) * self._batch_size
-            given = self._asked if workers == 1 else given
-            _, self._iteration = self._ledger.begin(worker, seed, self._epoch, given)
-            self._ledger.batch_size(self._iteration, self._batch_size)
-            return
-        self._epoch, self._iteration = self._ledger.begin(worker, seed)
-        self._requests = 0
-        self._asked = 0
-        self._batch_size = 0
+            ahead = loaded.skipped + loaded.requests * workers + worker
+            given = max(0, ahead - workers + 1) * loaded.batch_size
+            given = loaded.asked if workers == 1 else given
+            _, loaded.number = self._ledger.begin(worker, seed, loaded.epoch, given)
+            self._ledger.batch_size(loaded.number, loaded.batch_size)
+            return loaded
+        given = sampling.skipped * (sampling.batch_size or count)
+        epoch, number = self._ledger.begin(
+            worker,
+            seed,
+            given=given,
+            # What a worker that persists was told of the sampler was true for its first epoch.
+            advised=sampling.epoch if seed is None or is_first else None,
+            fits=(min(count, self._share()), self._share()),
+        )
+        return _Requests(epoch, number, sampling.skipped, 0, given, size)
+
+    def _check_part(self, call: Call, sampling: Sampling) -> None:
+        """Raises if a part of the samples is drawn from all of them: others would answer."""
+        part = sampling.part if call.part is None else call.part
+        if part is None or part == self._count:
+            size = sampling.batch_size
+            if size is None and call.fetcher is not None and not call.fetcher.auto_collation:
+                size = 1
+            if not size or sampling.batches is None or sampling.picks or call.fetcher is None:
+                return
+            drawn = (sampling.batches + sampling.skipped) * size
+            if drawn > self._share() - size * self._source.world.size:
+                return
+            whose, part, count = "the sampler", drawn, self._share()
+        else:
+            whose = "a SubsetRandomSampler" if call.part is None else "a Subset"
+            count = self._count
+        raise WrongCallError(
+            f"{whose} draws {part} of {count} samples; with redirect=True any of the {count} answers,"
+            " also one of another split: use dataset.split(...), or give MapDataset the split's own"
+            " indices=; to go on in mid-epoch, use skip_first_batches or StatefulDataLoader"
+        )
 
     def _allotted(
-        self, count: int, as_batch: bool, worker: int, workers: int
-    ) -> list[tuple[int, int]] | None:
-        """Where in this rank's order the answer to a request is.
+        self, now: _Requests, count: int, as_batch: bool, worker: int, workers: int, most: int
+    ) -> tuple[list[tuple[int, int]], int] | None:
+        """Where in this rank's order the answer to a request is; and how many samples of it are
+        repeats.
 
         A DataLoader hands its batches to its workers in turn, so a worker knows the number of each of
         its requests in the epoch; with the batch size, that makes the order the same for any number of
         workers. Where requests follow another pattern, each gets the lowest that is left.
         """
         if not as_batch:
-            self._batch_size = self._batch_size or _ONE_BY_ONE
-            return self._ledger.allot(self._iteration, self._share(), _ANYWHERE, count)
-        first = count if worker == 0 and self._requests == 0 else None
+            now.batch_size = now.batch_size or _ONE_BY_ONE
+            return self._ledger.allot(now.number, self._share(), _ANYWHERE, count)
+        first = count if worker == 0 and now.requests == 0 else None
         deadline = time.monotonic() + _FIRST_REQUEST_SECONDS
-        while self._batch_size == 0:
-            self._batch_size = self._ledger.batch_size(self._iteration, first)
-            if self._batch_size == 0:
+        while now.batch_size == 0:
+            now.batch_size = self._ledger.batch_size(now.number, first)
+            if now.batch_size == 0:
                 if time.monotonic() > deadline:
                     first = count
                 time.sleep(0.001)
         # Who asks alone gets one after the other, whatever the sizes.
-        number = self._requests * workers + worker
-        preferred = self._asked if workers == 1 else number * self._batch_size
-        return self._ledger.allot(self._iteration, self._share(), preferred, count)
+        number = now.skipped + now.requests * workers + worker
+        preferred = now.asked if workers == 1 else number * now.batch_size
+        return self._ledger.allot(now.number, self._share(), preferred, count, most)
 
     def state_dict(self) -> dict[str, Any]:
         """Where this process is. For StatefulDataLoader, which asks each worker for its own."""
@@ -384,13 +566,19 @@ class MapDataset(Dataset[Any]):
                 "this dataset is read by the workers of a DataLoader, which does not tell how far they"
                 " are: use torchdata's StatefulDataLoader and its state_dict"
             )
+        worker, workers, seed = _worker()
+        now = self._loaded or self._latest
+        if now is None:
+            sampling = find_sampling() or self._sampling or Sampling()
+            now = _Requests(self._ledger.coming(worker, seed, sampling.epoch), 0, sampling.skipped)
         return {
             "run": self._source.run(),
-            "epoch": self._epoch,
-            "requests": self._requests,
-            "asked": self._asked,
-            "batch_size": self._batch_size,
-            "workers": _worker()[1],
+            "epoch": now.epoch,
+            "skipped": now.skipped,
+            "requests": now.requests,
+            "asked": now.asked,
+            "batch_size": now.batch_size,
+            "workers": workers,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -398,12 +586,44 @@ class MapDataset(Dataset[Any]):
         if not state:
             return
         _check_state(state, self._source)
-        self._epoch = int(state["epoch"])
-        self._requests = int(state["requests"])
-        self._asked = int(state["asked"])
-        self._batch_size = int(state["batch_size"])
-        self._seen = None
-        self._resumes = True
+        self._loaded = _Requests(
+            int(state["epoch"]),
+            0,
+            int(state["skipped"]),
+            int(state["requests"]),
+            int(state["asked"]),
+            int(state["batch_size"]),
+            is_loaded=True,
+        )
+        self._hand = None
+
+
+@dataclass
+class _Requests:
+    """What this process has asked for in an iteration."""
+
+    epoch: int
+    number: int  # of the iteration
+    skipped: int = 0  # batches of all workers that the sampler has left out
+    requests: int = 0
+    asked: int = 0  # samples, with those that were left out
+    batch_size: int = 0
+    is_loaded: bool = False  # it goes on, and nothing was asked for yet
+
+
+class LoaderDataset(IterableDataset[Any]):
+    """The batches of a `gristway.Loader`, for what wants to put a DataLoader around them."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        if find_skipped():
+            self._loader._refuse_skipping()
+        return iter(self._loader)
 
 
 def _worker() -> tuple[int, int, int | None]:
@@ -426,18 +646,49 @@ def _check_state(state: dict[str, Any], source: Source) -> None:
         )
 
 
-def _bits(indices: Iterable[int]) -> bytes:
+def _sizes(shares: tuple[float, ...], total: int) -> list[int]:
+    """How many samples each part of a split has."""
+    if all(isinstance(share, int) and not isinstance(share, bool) for share in shares):
+        sizes = [int(share) for share in shares]
+    else:
+        if not all(0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-6:
+            raise WrongCallError(
+                f"the shares {', '.join(map(str, shares))} are not parts that sum up to 1, as in"
+                " split(0.9, 0.1)"
+            )
+        ends = [round(total * sum(shares[: i + 1])) for i in range(len(shares))]
+        sizes = [end - start for start, end in zip([0, *ends], ends)]
+    if len(sizes) < 2 or min(sizes) < 1 or sum(sizes) != total:
+        raise WrongCallError(
+            f"a split of {total} samples into {', '.join(map(str, sizes)) or 'nothing'}: it needs at"
+            f" least two parts of at least one sample, and {total} in all"
+        )
+    return sizes
+
+
+def _hashes(numbers: torch.Tensor, seed: int) -> torch.Tensor:
+    """A number for each that looks random: SplitMix64, which no version of a library changes."""
+    mixed = numbers * -7046029254386353131 + (seed * 2654435769 + 1) % (1 << 62)
+    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
+        mixed = (mixed ^ (mixed >> shift & (1 << 64 - shift) - 1)) * factor
+    return mixed ^ (mixed >> 31 & (1 << 33) - 1)
+
+
+def _numbers(indices: Iterable[int]) -> torch.Tensor:
     numbers = torch.as_tensor(list(indices) if not isinstance(indices, torch.Tensor) else indices)
     if numbers.numel() == 0:
         raise WrongCallError("indices must name at least one sample")
     numbers = numbers.to(torch.int64)
-    low, high = int(numbers.min()), int(numbers.max())
-    if low < 0:
-        raise WrongCallError(f"indices cannot have {low} among them")
-    flags = torch.zeros((high // 8 + 1) * 8, dtype=torch.uint8)
-    flags[numbers] = 1
-    if int(flags.sum()) != numbers.numel():
+    if int(numbers.min()) < 0:
+        raise WrongCallError(f"indices cannot have {int(numbers.min())} among them")
+    if torch.bincount(numbers).max() > 1:
         raise WrongCallError("indices name a sample twice")
+    return numbers
+
+
+def _bits(numbers: torch.Tensor) -> bytes:
+    flags = torch.zeros((int(numbers.max()) // 8 + 1) * 8, dtype=torch.uint8)
+    flags[numbers] = 1
     weights = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8)
     return bytes((flags.view(-1, 8) * weights).sum(dim=1, dtype=torch.uint8).numpy().tobytes())
 

@@ -12,7 +12,7 @@ import org.gristway.plan.SampleSet;
 /**
  * Which indices were asked for in an epoch, by all ranks of a machine. With redirection an index
  * only says that a sample is wanted, so each may be asked for once, but for the few that a sampler
- * repeats to give every rank as many. Any thread may call.
+ * repeats to give every rank as many, or to fill last batches. Any thread may call.
  */
 final class AskedIndices {
 
@@ -77,13 +77,35 @@ final class AskedIndices {
     this.notices = notices;
   }
 
+  /** What a request has added, to be taken back if it comes to nothing. */
+  static final class Noted {
+    private final Asked of;
+    private final long[] indices; // that nobody had asked for before
+    private int count;
+    private long repeats;
+
+    private Noted(Asked of, int most) {
+      this.of = of;
+      indices = new long[most];
+    }
+
+    private void takeBack() {
+      for (int i = 0; i < count; i++) {
+        of.unmark(indices[i]);
+      }
+      of.repeats -= repeats;
+      count = 0;
+      repeats = 0;
+    }
+  }
+
   /**
-   * Notes a request.
+   * Notes a request. One that is refused leaves nothing behind.
    *
    * @param iteration which of the trainer's it belongs to, from 1
    * @throws Failure (wrong call) if it is none that a sampler without replacement makes
    */
-  synchronized void ask(long epoch, long iteration, long[] indices) {
+  synchronized Noted ask(long epoch, long iteration, long[] indices) {
     for (long index : indices) {
       if (!set.contains(index)) {
         throw Failure.wrongCall(
@@ -100,25 +122,37 @@ final class AskedIndices {
       compare(over, eldest.next());
       asked.remove(asked.keySet().iterator().next());
     }
+    Noted noted = new Noted(now, indices.length);
     for (long index : indices) {
-      if (now.mark(index) && ++now.repeats >= ranks) {
+      if (!now.mark(index)) {
+        noted.indices[noted.count++] = index;
+      } else if (now.repeats < mostRepeats(now)) {
+        now.repeats++;
+        noted.repeats++;
+      } else {
+        noted.takeBack();
         throw Failure.wrongCall(
             "index %d was asked for before in epoch %d: with redirect=True each index may be asked for"
-                + " once per epoch (is set_epoch called before each epoch? does the sampler draw"
-                + " without replacement? do several ranks each draw everything?)",
+                + " once per epoch (does the sampler draw without replacement? do several ranks each"
+                + " draw everything? was an epoch that is not a DataLoader's broken off, and set_epoch"
+                + " not called after that?)",
             index, epoch);
       }
     }
+    return noted;
+  }
+
+  /**
+   * A sampler repeats fewer indices than there are ranks to give each as many, or fewer than a
+   * batch of each to fill their last ones.
+   */
+  private long mostRepeats(Asked now) {
+    return ranks == 1 ? 0 : (long) ranks * now.mostAtOnce - 1;
   }
 
   /** Takes back a request that came to nothing. */
-  synchronized void takeBack(long epoch, long iteration, long[] indices) {
-    Asked now = asked.get(new Iteration(epoch, iteration));
-    if (now != null) {
-      for (long index : indices) {
-        now.unmark(index);
-      }
-    }
+  synchronized void takeBack(Noted noted) {
+    noted.takeBack();
   }
 
   /**

@@ -98,6 +98,7 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       case Message.DESCRIBE -> describe(request.getLongs());
       case Message.STATE -> state(request);
       case Message.STATS -> stats();
+      case Message.CLASSES -> classes();
       case Message.BYE -> {
         feeds().keep(lent.values());
         lent.clear();
@@ -184,13 +185,13 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     }
     RankFeed feed = feed(rank);
     AskedIndices asked = feeds().asked();
-    asked.ask(epoch, iteration, indices);
+    AskedIndices.Noted noted = asked.ask(epoch, iteration, indices);
     List<Piece> pieces = List.of();
     try {
       pieces = feed.take(this, epoch, start, indices.length, atOnce, workers);
     } finally {
       if (pieces.isEmpty()) {
-        asked.takeBack(epoch, iteration, indices); // it may be asked again
+        asked.takeBack(noted); // it may be asked again
       }
     }
     return pieces(feed, pieces);
@@ -270,6 +271,18 @@ final class Connection implements RankFeed.Client, AutoCloseable {
             .map(entry -> entry.getKey().text() + "=" + entry.getValue())
             .collect(Collectors.joining("\n"));
     return Message.of(Message.TEXT).putRest(lines);
+  }
+
+  private Message classes() {
+    Snapshot snapshot = feeds().dataset().snapshot();
+    StringBuilder text = new StringBuilder();
+    for (int label = 0; label < snapshot.namedLabelCount(); label++) {
+      int number = label;
+      snapshot
+          .labelName(label)
+          .ifPresent(name -> text.append(number).append('\0').append(name).append('\0'));
+    }
+    return Message.of(Message.TEXT).putRest(text.toString());
   }
 
   /** Sends what says nothing: that fails if nobody is there to read it. */

@@ -27,6 +27,7 @@ import org.gristway.Failure;
  *    6 state     rank 4, epoch 8, step 8
  *    7 stats
  *    8 bye       no reply; what the client has not released, it goes on to use
+ *    9 classes
  * replies
  *   16 welcome      process 8, samples 8, bytes 8, first epoch 8, first step 8,
  *                   steps of that epoch 8, steps of the others 8, version of the dataset 8,
@@ -35,7 +36,8 @@ import org.gristway.Failure;
  *                   first place 4, places 4
  *   18 description  for each sample: key length 4, key, parts 4, for each: name length 4, name,
  *                   end 8
- *   19 text         in answer to state and stats
+ *   19 text         in answer to state, stats and classes; classes are, for each name, its number in
+ *                   digits, a zero byte, the name and a zero byte
  *   20 over         the epoch has no such step
  *   21 failed       kind 1 (its number in {@link Failure}), text
  *   22 notice       text, or none while a request waits; before any other reply
@@ -55,6 +57,7 @@ final class Message {
   static final int STATE = 6;
   static final int STATS = 7;
   static final int BYE = 8;
+  static final int CLASSES = 9;
 
   static final int WELCOME = 16;
   static final int PIECES = 17;

@@ -63,16 +63,33 @@ class AskedIndicesTest {
     asked.ask(0, 1, new long[] {0, 2});
   }
 
+  private static void askOneByOne(AskedIndices asked, long iteration, long from, long to) {
+    for (long index = from; index < to; index++) {
+      asked.ask(0, iteration, new long[] {index});
+    }
+  }
+
   /** A DistributedSampler repeats fewer indices than there are ranks, to give each as many. */
   @Test
   void as_many_repeats_as_padding_needs_are_allowed_and_no_more() {
     AskedIndices asked = all(4);
-    asked.ask(0, 1, range(0, 200));
-    asked.ask(0, 1, new long[] {0, 1});
-    asked.ask(0, 1, new long[] {2});
+    askOneByOne(asked, 1, 0, 200);
+    askOneByOne(asked, 1, 0, 3);
     assertRefused(asked, 0, 1, "index 3 was asked for before", 3);
-    asked.ask(1, 2, range(0, 200));
-    asked.ask(1, 2, new long[] {0, 1, 2});
+    askOneByOne(asked, 2, 0, 200);
+    askOneByOne(asked, 2, 0, 3);
+  }
+
+  /** Accelerate fills the last batch of every rank. */
+  @Test
+  void as_many_repeats_as_fill_last_batches_are_allowed_and_no_more() {
+    AskedIndices asked = all(2);
+    for (long from = 0; from < 200; from += 10) {
+      asked.ask(0, 1, range(from, from + 10));
+    }
+    asked.ask(0, 1, range(0, 10));
+    asked.ask(0, 1, range(10, 19));
+    assertRefused(asked, 0, 1, "index 19 was asked for before", 19);
   }
 
   @Test
@@ -86,10 +103,10 @@ class AskedIndicesTest {
   @Test
   void ranks_may_be_an_iteration_apart() {
     AskedIndices asked = all(2);
-    asked.ask(0, 1, range(0, 100));
-    asked.ask(1, 2, range(0, 50));
-    asked.ask(0, 1, range(100, 200));
-    asked.ask(1, 2, range(50, 200));
+    askOneByOne(asked, 1, 0, 100);
+    askOneByOne(asked, 2, 0, 50);
+    askOneByOne(asked, 1, 100, 200);
+    askOneByOne(asked, 2, 50, 200);
     asked.ask(0, 1, new long[] {0}); // padding
     assertRefused(asked, 0, 1, "asked for before", 1);
   }
@@ -106,11 +123,29 @@ class AskedIndicesTest {
   @Test
   void a_request_that_is_taken_back_may_be_made_again() {
     AskedIndices asked = all(1);
-    asked.ask(0, 1, range(0, 100));
-    asked.takeBack(0, 1, range(0, 100));
+    AskedIndices.Noted noted = asked.ask(0, 1, range(0, 100));
+    asked.takeBack(noted);
+    asked.takeBack(noted); // has nothing left to take back
     asked.ask(0, 1, range(0, 200));
-    asked.takeBack(7, 9, range(0, 200)); // of what nobody has asked
     assertRefused(asked, 0, 1, "asked for before", 0);
+  }
+
+  @Test
+  void what_is_taken_back_leaves_earlier_requests_as_they_are() {
+    AskedIndices asked = all(2);
+    asked.ask(0, 1, new long[] {5});
+    asked.takeBack(asked.ask(0, 1, new long[] {5})); // a repeat, which is given back with it
+    asked.ask(0, 1, new long[] {5});
+    assertRefused(asked, 0, 1, "index 5 was asked for before", 5);
+  }
+
+  @Test
+  void a_request_that_is_refused_half_way_leaves_nothing_behind() {
+    AskedIndices asked = all(1);
+    asked.ask(0, 1, new long[] {50});
+    assertRefused(asked, 0, 1, "index 50 was asked for before", 48, 49, 50, 51);
+    asked.ask(0, 1, new long[] {48, 49, 51});
+    assertRefused(asked, 0, 1, "index 50 was asked for before", 50);
   }
 
   /** Asks as a sampler does, ten at a time. */
