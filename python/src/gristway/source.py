@@ -196,7 +196,8 @@ class Source:
         folder = Path(self._client.where.socket).parent
         is_exact = self._reading.mode == "exact"
         self._agreement = Agreement(folder, self.world, self.place, own, is_exact)
-        self._agreement.enter()
+        if not self._client.where.is_joined:
+            self._agreement.enter()  # nodes that meet compare by themselves, and wait for each other
         self._agreement.enter(self.welcome().snapshot)
         group = find_group()
         if group is not None:
