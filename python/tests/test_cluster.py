@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import queue
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import Job, Raised, job, slurm_environment
+from cluster import Job, Raised, Rank, environment, free_port, job, slurm_environment
 from conftest import PackedFiles
 from processes import assert_no_node, command, nodes
 
@@ -95,6 +96,29 @@ def test_nodes_that_are_about_to_do_something_else_are_refused(
             said.append(str(raised.value))
     assert any("seed=6" in line and "seed=5" in line for line in said), said
     assert_no_node(runtime_dir, 10)
+
+
+def test_nodes_with_different_secrets_are_told_so_within_seconds(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    port = free_port() - 1
+    ranks = [
+        Rank(packed.path, environment(number, 2, 1, port, secret), {"exchange": 1, **READING}, [])
+        for number, secret in enumerate(["secret of node 0", "secret of node 1"])
+    ]
+    try:
+        for rank in ranks:
+            rank.tell("1")
+        with pytest.raises(Raised, match="node 0 at .* has another secret than node 1") as raised:
+            ranks[1].answer()
+        assert "set the same GRISTWAY_JOB_SECRET on all machines" in str(raised.value)
+        with pytest.raises(queue.Empty):
+            ranks[0].answer(0)  # no stranger may end the job: it waits for its own node 1
+    finally:
+        for rank in ranks:
+            rank.process.kill()
+            rank.process.wait(20)
+    assert_no_node(runtime_dir, 20)
 
 
 def test_without_a_secret_nothing_is_exchanged(packed: PackedFiles, runtime_dir: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import NoReturn
+from typing import Any
 
 import pytest
 
@@ -146,12 +146,24 @@ def test_a_node_refuses_to_listen_nowhere_or_everywhere(
 
 
 def test_a_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(*question: object, **how: object) -> NoReturn:
-        raise socket.gaierror("nobody knows it")
+    known = socket.getaddrinfo
+
+    def unknown(host: str, *question: Any, **how: Any) -> Any:
+        if host == "gpu7":
+            raise socket.gaierror("nobody knows it")
+        return known(host, *question, **how)
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(MachineError, match="cannot look up the host gpu7: nobody knows it"):
-        found(monkeypatch, MASTER_ADDR="127.0.0.1", GRISTWAY_LISTEN="gpu7")
+        found(monkeypatch, MASTER_ADDR="gpu7")
+
+
+@pytest.mark.parametrize("listen", ["eth9.invalid", "255.255.255.255/32"])
+def test_an_interface_that_is_not_there_is_answered_with_those_that_are(
+    monkeypatch: pytest.MonkeyPatch, listen: str
+) -> None:
+    with pytest.raises(WrongCallError, match=r"there are .*\blo \(127\.0\.0\.1\)"):
+        found(monkeypatch, MASTER_ADDR="127.0.0.1", GRISTWAY_LISTEN=listen)
 
 
 def test_a_node_that_others_could_not_reach_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

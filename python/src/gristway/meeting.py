@@ -129,7 +129,13 @@ def _listen(listed: str | None) -> str:
         if address is None:
             raise WrongCallError(f"GRISTWAY_LISTEN is {given}, which has no IPv4 address")
         return address
-    address = _address(given)
+    try:
+        address = _address(given)
+    except MachineError:
+        raise WrongCallError(
+            f"GRISTWAY_LISTEN is {given}, which is no interface of this machine, and no host that it"
+            f" knows: there are {_known()}"
+        ) from None
     if ipaddress.ip_address(address).is_unspecified:
         raise WrongCallError(
             f"GRISTWAY_LISTEN is {given}: name one address, interface or network, which the other"
@@ -142,6 +148,12 @@ def _interfaces() -> list[str]:
     return [name for _, name in socket.if_nameindex()]
 
 
+def _known() -> str:
+    """The interfaces that a node of this machine can listen at, with their addresses."""
+    addresses = {name: _address_of(name) for name in _interfaces()}
+    return ", ".join(f"{name} ({address})" for name, address in addresses.items() if address)
+
+
 def _in_network(given: str) -> str:
     try:
         network = ipaddress.ip_network(given, strict=False)
@@ -151,7 +163,9 @@ def _in_network(given: str) -> str:
         address = _address_of(name)
         if address is not None and ipaddress.ip_address(address) in network:
             return address
-    raise WrongCallError(f"no interface of this machine is in the network GRISTWAY_LISTEN={given}")
+    raise WrongCallError(
+        f"no interface of this machine is in the network GRISTWAY_LISTEN={given}: there are {_known()}"
+    )
 
 
 def _address_of(interface: str) -> str | None:

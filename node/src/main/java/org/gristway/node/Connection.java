@@ -70,13 +70,17 @@ final class Connection implements RankFeed.Client, AutoCloseable {
   /** Sends a reply; false if nobody reads it any more. What was sent before can still be read. */
   private boolean tell(Message reply) {
     try {
-      for (String line = node.notice(); line != null; line = node.notice()) {
-        Message.of(Message.NOTICE).putRest(line).write(channel);
-      }
+      tellNotices();
       reply.write(channel);
       return true;
     } catch (IOException gone) {
       return false;
+    }
+  }
+
+  private void tellNotices() throws IOException {
+    for (String line = node.notice(); line != null; line = node.notice()) {
+      Message.of(Message.NOTICE).putRest(line).write(channel);
     }
   }
 
@@ -285,10 +289,11 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     return Message.of(Message.TEXT).putRest(text.toString());
   }
 
-  /** Sends what says nothing: that fails if nobody is there to read it. */
+  /** Sends what there is to tell, and what says nothing: that fails if nobody is there. */
   @Override
   public void check() {
     try {
+      tellNotices();
       Message.of(Message.NOTICE).write(channel);
     } catch (IOException gone) {
       throw Failure.environment("the client is gone");

@@ -5,7 +5,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.peer.JobSecret;
@@ -30,15 +29,11 @@ final class Job implements AutoCloseable {
   /** Between two looks whether who waits is still there. */
   private static final long CHECK_SECONDS = 1;
 
-  /** That clients are told of: somebody who tries all ports must not fill their logs. */
-  private static final int MOST_STRANGERS = 20;
-
   private static final String SECRET = "GRISTWAY_JOB_SECRET";
 
   private final @Nullable Mesh mesh;
   private final @Nullable Thread joining;
   private final CompletableFuture<PostOffice> office = new CompletableFuture<>();
-  private final AtomicInteger strangers = new AtomicInteger();
   private volatile @Nullable Failure lost;
 
   /**
@@ -85,9 +80,7 @@ final class Job implements AutoCloseable {
 
           @Override
           public void refused(String line) {
-            if (strangers.incrementAndGet() <= MOST_STRANGERS) {
-              notices.accept(line);
-            }
+            notices.accept(line);
           }
         };
     this.mesh =

@@ -3,9 +3,7 @@ package org.gristway.peer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.util.Arrays;
 import javax.crypto.Mac;
-import javax.crypto.SecretKey;
 import javax.crypto.spec.SecretKeySpec;
 import org.gristway.Failure;
 
@@ -21,7 +19,6 @@ public final class JobSecret {
   /** The length of a proof. */
   static final int PROOF_BYTES = 32;
 
-  private static final int KEY_BYTES = 16;
   private static final String ALGORITHM = "HmacSHA256";
 
   private final SecretKeySpec key;
@@ -59,11 +56,6 @@ public final class JobSecret {
     } catch (GeneralSecurityException missing) {
       throw new IllegalStateException(missing); // every JDK has it
     }
-  }
-
-  /** A key that is made of the secret, for one purpose. */
-  SecretKey key(String purpose) {
-    return new SecretKeySpec(Arrays.copyOf(proof("key " + purpose), KEY_BYTES), "AES");
   }
 
   /** True if a proof is the one that was due; takes as long whatever is wrong about it. */

@@ -4,18 +4,17 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
-import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.gristway.Failure;
 import org.gristway.plan.World;
 import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.snapshot.Snapshot;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The connections of a node to all others of its job, over which their ranks push samples to each
@@ -36,8 +35,8 @@ public final class Mesh implements AutoCloseable {
   private static final long LEAVING_MILLIS = 5000;
   private static final long MOST_CONNECT_MILLIS = 5000;
 
-  /** Strangers that may be heard at once: more are sent away, and peers try again. */
-  private static final int MOST_GREETINGS = 64;
+  /** Told of: somebody who tries all ports must not fill the logs. */
+  private static final int MOST_STRANGERS = 20;
 
   /** Told what happens. */
   public interface Listener {
@@ -45,7 +44,7 @@ public final class Mesh implements AutoCloseable {
     /** The job is over, because a node is lost. Told once, in any thread. */
     void lost(Failure why);
 
-    /** A connection was refused; a line about it. */
+    /** A connection was refused; a line about it. Only the first ones are told, and once each. */
     void refused(String line);
   }
 
@@ -54,9 +53,9 @@ public final class Mesh implements AutoCloseable {
   private final JobSecret secret;
   private final Listener listener;
   private final Peers peers;
-  private final ServerSocketChannel server;
+  private final Door door;
   private final List<PeerLink> links = new CopyOnWriteArrayList<>();
-  private final Semaphore greetings = new Semaphore(MOST_GREETINGS);
+  private final Set<String> strangers = new HashSet<>(); // lines about them
 
   /**
    * Begins to listen.
@@ -83,26 +82,15 @@ public final class Mesh implements AutoCloseable {
     this.listener = listener;
     this.peers = new Peers(world, snapshot, batch, window, here, listener::lost);
     try {
-      server = ServerSocketChannel.open();
-      try {
-        server.bind(listenAt);
-      } catch (IOException | RuntimeException refused) {
-        server.close();
-        throw refused;
-      }
+      this.door = new Door(listenAt, new Greeter());
     } catch (IOException failed) {
-      throw Failure.io("listen at " + listenAt, failed);
+      throw Failure.io("listen at " + text(listenAt), failed);
     }
-    Thread.ofPlatform().name("gristway-peers").daemon().start(this::accept);
   }
 
   /** Where it listens. */
   public InetSocketAddress address() {
-    try {
-      return (InetSocketAddress) server.getLocalAddress();
-    } catch (IOException closedAlready) {
-      throw Failure.io("tell the address of a node", closedAlready);
-    }
+    return door.address();
   }
 
   /** What the ranks of this node push and get samples by. */
@@ -126,7 +114,7 @@ public final class Mesh implements AutoCloseable {
   public void meet(MeetingPoint point, String job, long patienceSeconds)
       throws InterruptedException {
     // Open until all are connected: others may still need this node's card.
-    try (Meeting meeting = new Meeting(world, point, job, address(), secret, this::refuse)) {
+    try (Meeting meeting = Meeting.of(world, point, job, address(), secret, this::refuse)) {
       join(meeting.gather(patienceSeconds), CONNECTING_SECONDS);
     }
   }
@@ -155,7 +143,7 @@ public final class Mesh implements AutoCloseable {
     Thread.ofPlatform().name("gristway-watch").daemon().start(this::watch);
   }
 
-  private static String text(InetSocketAddress address) {
+  static String text(InetSocketAddress address) {
     return address.getHostString() + ":" + address.getPort();
   }
 
@@ -166,16 +154,24 @@ public final class Mesh implements AutoCloseable {
       try {
         channel = SocketChannel.open();
         channel.socket().connect(resolved(address), millisTo(deadline));
-        greeting.connect(channel.socket(), node);
+        try (TimeLimit limit = new TimeLimit(channel, Door.COMING_MILLIS)) {
+          greeting.connect(channel.socket(), node);
+          limit.lift();
+        }
         take(node, channel);
         return;
+      } catch (MutualProof.OtherSecret refused) {
+        Door.close(channel);
+        throw Failure.wrongCall(
+            "%s has another secret than node %d: set the same GRISTWAY_JOB_SECRET on all machines",
+            peers.name(node), world.node());
       } catch (IOException notYet) {
-        close(channel);
+        Door.close(channel);
         if (System.nanoTime() > deadline) {
           throw Failure.io("reach " + peers.name(node), notYet);
         }
       } catch (RuntimeException refused) {
-        close(channel);
+        Door.close(channel);
         throw refused;
       }
       TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
@@ -183,7 +179,7 @@ public final class Mesh implements AutoCloseable {
   }
 
   /** Names are looked up anew, since they may only be known when a machine has come up. */
-  private static InetSocketAddress resolved(InetSocketAddress address) throws IOException {
+  static InetSocketAddress resolved(InetSocketAddress address) throws IOException {
     InetSocketAddress now =
         address.isUnresolved()
             ? new InetSocketAddress(address.getHostString(), address.getPort())
@@ -198,35 +194,6 @@ public final class Mesh implements AutoCloseable {
     return (int) Math.clamp((deadline - System.nanoTime()) / 1_000_000, 1, MOST_CONNECT_MILLIS);
   }
 
-  private static void close(@Nullable SocketChannel channel) {
-    try {
-      if (channel != null) {
-        channel.close();
-      }
-    } catch (IOException ignored) {
-      // It was of no use anyway.
-    }
-  }
-
-  private void accept() {
-    while (server.isOpen()) {
-      try {
-        SocketChannel channel = server.accept();
-        if (greetings.tryAcquire()) {
-          // By itself: a stranger may take its time, up to a limit.
-          Thread.ofVirtual().name("gristway-greeting").start(() -> greet(channel));
-        } else {
-          close(channel);
-        }
-      } catch (IOException closedOrFull) {
-        if (server.isOpen()) {
-          LOG.log(System.Logger.Level.WARNING, "no peer can connect: " + closedOrFull);
-          pause();
-        }
-      }
-    }
-  }
-
   private static void pause() {
     try {
       TimeUnit.MILLISECONDS.sleep(RETRY_MILLIS);
@@ -235,44 +202,38 @@ public final class Mesh implements AutoCloseable {
     }
   }
 
-  private void greet(SocketChannel channel) {
-    String from = String.valueOf(channel.socket().getRemoteSocketAddress());
-    Thread limit = Thread.ofVirtual().start(() -> closeLater(channel));
-    try {
-      int node = greeting.accept(channel.socket());
-      if (node <= world.node() || node >= world.nodes() || peers.isConnected(node)) {
-        throw new Greeting.Stranger("it says that it is node " + node);
+  /** Lets nodes of the job in that have a higher number. */
+  private final class Greeter implements Door.Porter {
+
+    @Override
+    public void hear(Door.Visit visit) throws IOException {
+      try {
+        int node = greeting.accept(visit.socket(), visit::proven);
+        if (node <= world.node() || node >= world.nodes() || peers.isConnected(node)) {
+          throw new MutualProof.Stranger("it says that it is node " + node);
+        }
+        visit.letIn();
+        take(node, visit.channel());
+      } catch (Failure differs) {
+        Door.close(visit.channel());
+        peers.fail(differs);
       }
-      limit.interrupt();
-      limit.join();
-      take(node, channel);
-    } catch (InterruptedException never) {
-      close(channel);
-    } catch (IOException stranger) {
-      refuse("a connection from " + from + " is refused: " + stranger.getMessage());
-      close(channel);
-    } catch (Failure differs) {
-      close(channel);
-      peers.fail(differs);
-    } finally {
-      limit.interrupt();
-      greetings.release();
+    }
+
+    @Override
+    public void refused(String host, IOException why) {
+      refuse("a connection from " + host + " is refused: " + Failure.reason(why));
     }
   }
 
   private void refuse(String line) {
+    synchronized (strangers) {
+      if (strangers.size() == MOST_STRANGERS || !strangers.add(line)) {
+        return;
+      }
+    }
     LOG.log(System.Logger.Level.WARNING, line);
     listener.refused(line);
-  }
-
-  /** Ends a greeting that takes too long, however little of it comes at a time. */
-  private static void closeLater(SocketChannel channel) {
-    try {
-      TimeUnit.MILLISECONDS.sleep(MOST_CONNECT_MILLIS);
-      close(channel);
-    } catch (InterruptedException greeted) {
-      // In time.
-    }
   }
 
   private void take(int node, SocketChannel channel) throws IOException {
@@ -300,11 +261,7 @@ public final class Mesh implements AutoCloseable {
     if (!peers.leave()) {
       return;
     }
-    try {
-      server.close();
-    } catch (IOException ignored) {
-      // It goes with the process.
-    }
+    door.close();
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LEAVING_MILLIS);
     try {
       for (PeerLink link : links) {

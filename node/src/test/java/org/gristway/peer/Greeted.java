@@ -53,13 +53,14 @@ final class Greeted implements AutoCloseable {
   }
 
   static byte[] hello() {
-    byte[] magic = "GWPEER01".getBytes(StandardCharsets.US_ASCII);
+    byte[] magic = "GWPEER02".getBytes(StandardCharsets.US_ASCII);
     return ByteBuffer.allocate(44).put(magic).putInt(PEER).put(new byte[32]).array();
   }
 
   static byte[] intent() {
     byte[] text = INTENT.getBytes(StandardCharsets.UTF_8);
-    return ByteBuffer.allocate(4 + text.length).putInt(text.length).put(text).array();
+    byte ready = 1;
+    return ByteBuffer.allocate(5 + text.length).putInt(text.length).put(text).put(ready).array();
   }
 
   /** True if it is accepted, which it must not be unless all of it is as it should be. */
@@ -71,9 +72,9 @@ final class Greeted implements AutoCloseable {
           CompletableFuture.runAsync(() -> say(peer, said), task -> Thread.ofVirtual().start(task));
       boolean isAccepted;
       try {
-        int node = new Greeting(SECRET, OWN, INTENT).accept(socket);
+        int node = new Greeting(SECRET, OWN, INTENT).accept(socket, () -> {});
         byte[] hello = Arrays.copyOf(said.hello(), 44);
-        assertThat(hello).startsWith("GWPEER01".getBytes(StandardCharsets.US_ASCII));
+        assertThat(hello).startsWith("GWPEER02".getBytes(StandardCharsets.US_ASCII));
         assertThat(node).isEqualTo(ByteBuffer.wrap(hello).getInt(8));
         assertThat(said.proof()).isEqualTo(new byte[said.proof().length]);
         assertThat(said.intent()).startsWith(intent());
@@ -102,7 +103,7 @@ final class Greeted implements AutoCloseable {
               .putInt(ByteBuffer.wrap(Arrays.copyOf(said.hello(), 44)).getInt(8))
               .putInt(OWN)
               .array();
-      byte[] proof = SECRET.proof("connect", number, others, nodes);
+      byte[] proof = SECRET.proof("GWPEER02 connects", number, others, nodes);
       for (int i = 0; i < Math.min(proof.length, said.proof().length); i++) {
         proof[i] ^= said.proof()[i];
       }

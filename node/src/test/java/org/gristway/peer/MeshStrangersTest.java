@@ -7,6 +7,8 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -41,13 +43,13 @@ class MeshStrangersTest extends MeshTesting {
     Mesh first = mesh(2, 2, 0, SECRET, "plan=1\n");
     Mesh stranger = mesh(2, 2, 1, JobSecret.of("another secret altogether"), "plan=1\n");
     CompletableFuture<Void> met = CompletableFuture.runAsync(() -> meet(first, point), THREADS);
-    assertThatThrownBy(() -> stranger.meet(point, "job", 4))
+    assertThatThrownBy(() -> stranger.meet(point, "job", 120))
         .isInstanceOf(Failure.class)
-        .hasMessageContaining("node 0 of this job did not come within 4 s");
+        .hasMessageContaining("has another secret than node 1: set the same GRISTWAY_JOB_SECRET");
     assertThat(refusals)
-        .singleElement()
-        .asString()
-        .contains("to where nodes meet is refused: it does not know the job's secret");
+        .containsExactly(
+            "a connection from 127.0.0.1 to where nodes meet is refused: it does not know the job's"
+                + " secret");
     meet(mesh(2, 2, 1, SECRET, "plan=1\n"), point);
     met.get();
   }
@@ -75,21 +77,21 @@ class MeshStrangersTest extends MeshTesting {
     Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
     // What a node says, up to the proof that it gives for the number it was given.
     byte[] number = new byte[32];
-    byte[] hello = ByteBuffer.allocate(44).put("GWPEER01".getBytes()).putInt(1).put(number).array();
+    byte[] hello = ByteBuffer.allocate(44).put("GWPEER02".getBytes()).putInt(1).put(number).array();
     byte[] proof;
     try (Socket socket = new Socket()) {
       socket.connect(mesh.address());
       socket.getOutputStream().write(hello);
       byte[] others = new DataInputStream(socket.getInputStream()).readNBytes(32);
       byte[] nodes = ByteBuffer.allocate(8).putInt(1).putInt(0).array();
-      proof = SECRET.proof("connect", number, others, nodes);
+      proof = SECRET.proof("GWPEER02 connects", number, others, nodes);
     }
     try (Socket socket = new Socket()) {
       socket.connect(mesh.address());
       socket.getOutputStream().write(hello);
       socket.getInputStream().readNBytes(32);
       socket.getOutputStream().write(proof);
-      assertThat(socket.getInputStream().read()).as("refused").isEqualTo(-1);
+      assertThat(socket.getInputStream().readAllBytes()).as("refused").containsExactly(0);
     }
   }
 
@@ -122,6 +124,89 @@ class MeshStrangersTest extends MeshTesting {
     for (Socket socket : silent) {
       socket.close();
     }
+  }
+
+  @Test
+  void silent_strangers_take_places_from_each_other_and_not_from_nodes() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    List<Socket> silent = new ArrayList<>();
+    for (int i = 0; i < 200; i++) {
+      Socket socket = new Socket();
+      socket.connect(mesh.address());
+      silent.add(socket);
+    }
+    impostor(mesh).close(); // it is let in the first time it comes
+    for (Socket socket : silent) {
+      socket.close();
+    }
+    assertThat(refusals).hasSizeLessThanOrEqualTo(20);
+  }
+
+  /** Stands in for a node, and closes the first connection when a proof was given there. */
+  private static ServerSocket slowStart(Mesh mesh) throws IOException {
+    ServerSocket server = new ServerSocket(0, 50, mesh.address().getAddress());
+    THREADS.execute(
+        () -> {
+          try (Socket first = server.accept()) {
+            first.getInputStream().readNBytes(44);
+            first.getOutputStream().write(new byte[32]);
+            first.getInputStream().readNBytes(JobSecret.PROOF_BYTES);
+          } catch (IOException over) {
+            return;
+          }
+          try {
+            Socket second = server.accept();
+            Socket real = new Socket(mesh.address().getAddress(), mesh.address().getPort());
+            THREADS.execute(() -> pass(second, real));
+            THREADS.execute(() -> pass(real, second));
+          } catch (IOException over) {
+            // The test has failed.
+          }
+        });
+    return server;
+  }
+
+  private static void pass(Socket from, Socket to) {
+    try (from;
+        to) {
+      from.getInputStream().transferTo(to.getOutputStream());
+    } catch (IOException over) {
+      // As it should be.
+    }
+  }
+
+  @Test
+  void a_connection_that_ends_before_it_is_greeted_is_tried_again() throws Exception {
+    Mesh first = mesh(2, 2, 0, SECRET, "plan=1\n");
+    Mesh second = mesh(2, 2, 1, SECRET, "plan=1\n");
+    try (ServerSocket slow = slowStart(first)) {
+      InetSocketAddress there = (InetSocketAddress) slow.getLocalSocketAddress();
+      CompletableFuture<Void> joined = CompletableFuture.runAsync(() -> join(first), THREADS);
+      second.join(List.of(there, second.address()), 30);
+      joined.get();
+      push(first.office().rank(0), 1, 0, 5);
+      assertHas(second.office().rank(1).await(0, 0, 0), 5);
+    }
+  }
+
+  @Test
+  void a_node_that_gives_a_greeting_up_at_any_moment_may_greet_again() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    for (int moment = 0; moment < 4; moment++) {
+      try (Socket socket = new Socket(mesh.address().getAddress(), mesh.address().getPort())) {
+        if (moment > 0) {
+          new MutualProof(SECRET, "GWPEER02", 1).connect(socket, 0);
+        }
+        if (moment > 1) {
+          MutualProof.write(socket, "plan=1\n");
+        }
+        if (moment > 2) {
+          assertThat(MutualProof.read(socket, 100)).isEqualTo("plan=1\n");
+        }
+      }
+    }
+    impostor(mesh).close();
+    assertThat(refusals).contains("a connection from 127.0.0.1 is refused: it breaks off");
   }
 
   private static byte[] message(int... kindAndInts) {
