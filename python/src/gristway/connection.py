@@ -36,6 +36,8 @@ _WELCOME_BODY = struct.Struct("<8q")
 # A node says something every second to whoever waits for a batch. One that has not, and does not
 # answer a question either, hangs. After 6 s in all, as the other nodes of its job say so too.
 _SILENT_SECONDS = 4
+_UNHEARD_SECONDS = 30.0  # then one that may take its time is spoken of
+_LEAVE_SECONDS = 5.0
 _ANSWER_SECONDS = 2
 
 _log = logging.getLogger("gristway")
@@ -97,13 +99,14 @@ class Connection:
         try:
             self._socket.settimeout(None)  # whatever the program's default for sockets is
             self._socket.connect(path)
-            _check_own(self._socket, path)
+            self._peer = _own_peer(self._socket, path)
         except BaseException:
             self._socket.close()
             raise
         self._lock = threading.Lock()
         self._released: deque[int] = deque()
         self._broken = False
+        self._is_leaving = False
         self._process = 0
         self._received = bytearray()
         self._owed: tuple[int, bytes] | None = None  # the request whose reply has not been read
@@ -216,7 +219,14 @@ class Connection:
 
     def close(self) -> None:
         """Leaves the node. What is still in use here stays as it is for as long as it is used."""
-        if self._lock.acquire(blocking=False):
+        is_free = self._lock.acquire(blocking=False)
+        if not is_free and not self._broken:
+            # Another thread waits for an answer. It is to give up, but the node must be told.
+            self._is_leaving = True
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RD)
+            is_free = self._lock.acquire(timeout=_LEAVE_SECONDS)
+        if is_free:
             try:
                 if not self._broken:
                     self._socket.sendall(self._releases() + _HEAD.pack(1, _BYE))
@@ -326,15 +336,30 @@ class Connection:
         while len(self._received) < count:
             if self._is_watched:
                 self._watch()
+            else:
+                self._await()
             try:
                 part = self._socket.recv(1 << 16)
             except OSError as lost:
                 self.drop()
                 raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
             if not part:
-                self.drop()
+                if not self._is_leaving:
+                    self.drop()
                 raise LostNodeError("the node is gone: it has closed the connection")
             self._received += part
+
+    def _await(self) -> None:
+        """Returns when something has come, or the connection has ended; tells who keeps silent."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        if not waiting.poll(_UNHEARD_SECONDS * 1000):
+            _log.warning(
+                "the node, process %d, has not answered for %.0f s; it is waited for: see whether it is"
+                " stopped, or waits for its storage",
+                self._peer,
+                _UNHEARD_SECONDS,
+            )
 
     def _watch(self) -> None:
         """Returns when something has come, or the connection has ended."""
@@ -374,14 +399,16 @@ class Connection:
         return False
 
 
-def _check_own(connected: socket.socket, path: str) -> None:
-    """The folder keeps others out; should its mode have been changed, this does."""
+def _own_peer(connected: socket.socket, path: str) -> int:
+    """The process at the other end. The folder keeps other users out; should its mode have been
+    changed, this does."""
     credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, user, _ = _CREDENTIALS.unpack(credentials)
+    process, user, _ = _CREDENTIALS.unpack(credentials)
     if user != os.getuid():
         raise MachineError(
             f"another user listens at {path}: remove it, or set GRISTWAY_RUNTIME_DIR"
         )
+    return int(process)
 
 
 def _text(body: bytes, at: int) -> tuple[str, int]:

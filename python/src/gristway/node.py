@@ -7,6 +7,7 @@ be left there by a kill, and the next start takes it away. A node ends with its 
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import fcntl
@@ -93,11 +94,20 @@ def _runtime_folder() -> Path:
     elif users and os.path.isdir(users) and os.access(users, os.W_OK):
         folder = Path(users) / "gristway"
     else:
-        # As the node's class RuntimeFolder has it; a named node looks for it by itself.
-        folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"gristway-{os.getuid()}"
+        folder = _temporary_folder()
+    return _made(folder, bool(given))
+
+
+def _temporary_folder() -> Path:
+    # As the node's class RuntimeFolder has it; a named node looks for it by itself.
+    return Path(os.environ.get("TMPDIR") or "/tmp") / f"gristway-{os.getuid()}"
+
+
+def _made(folder: Path, is_given: bool) -> Path:
+    """The folder, which is there then and nobody else's."""
     try:
-        folder.mkdir(mode=0o700, parents=bool(given), exist_ok=True)
-        status = os.stat(folder, follow_symlinks=bool(given))
+        folder.mkdir(mode=0o700, parents=is_given, exist_ok=True)
+        status = os.stat(folder, follow_symlinks=is_given)
     except OSError as failed:
         raise MachineError(
             f"cannot make the folder {folder}: {failed.strerror}; set GRISTWAY_RUNTIME_DIR to one that"
@@ -111,6 +121,17 @@ def _runtime_folder() -> Path:
     return folder
 
 
+def _restored(folder: Path) -> Path:
+    """A folder that may have vanished under the run, made again; or, if that is not to be had, the one
+    for temporaries, where its node looks for clients then too."""
+    try:
+        return _made(folder, bool(os.environ.get("GRISTWAY_RUNTIME_DIR")))
+    except MachineError:
+        if folder == _temporary_folder() or folder.exists():
+            raise
+        return _made(_temporary_folder(), False)
+
+
 class Client:
     """This process's connections to a node. A call that finds the node dead starts it again and is
     made once more: whatever is asked for is named, so the answer is the same.
@@ -122,6 +143,7 @@ class Client:
         self.where = where
         self._hello = hello
         self._may_start = True
+        self._node = 0  # the process that has answered last, also in copies
         self._begin()
 
     def _begin(self) -> None:
@@ -137,11 +159,12 @@ class Client:
         self._hung = ""  # what was said of it
 
     def __getstate__(self) -> dict[str, object]:
-        return {"where": self.where, "hello": self._hello}
+        return {"where": self.where, "hello": self._hello, "node": self._node}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.where = state["where"]  # type: ignore[assignment]
         self._hello = state["hello"]  # type: ignore[assignment]
+        self._node = state["node"]  # type: ignore[assignment]
         self._may_start = not self.where.is_joined
         self._begin()
 
@@ -239,13 +262,14 @@ class Client:
 
     def _connect(self, hello: Hello) -> Connection:
         try:
-            connection = _find_or_start(self.where, self._before_start)
+            connection = _find_or_start(self.where, self._before_start, self._node)
         except MachineError as gone:
             if self.where.is_named and self._welcome is not None:
                 raise LostNodeError(str(gone)) from None  # it was there
             raise
         try:
             self._welcome = connection.hello(java.version(), hello)
+            self._node = self._welcome.process
             self._may_start = not self.where.is_joined
             # From now on this snapshot is meant, whatever becomes of the dataset.
             self._hello = replace(
@@ -267,31 +291,62 @@ class Client:
                     connection.close()
             self._feed = self._side = None
         _reap(patience)
+        if _started:
+            _reap_later()
 
 
-def _find_or_start(where: Address, before_start: Callable[[], None]) -> Connection:
-    with contextlib.suppress(OSError):
+def _connected(where: Address) -> Connection:
+    """Connects to the node at an address; raises OSError if none is there."""
+    try:
         return Connection(where.socket, where.is_joined)
+    except OSError:
+        # It may listen there since its folder was removed and could not be made again.
+        other = _temporary_folder() / Path(where.socket).name
+        if not other.exists():
+            raise
+        return Connection(str(other), where.is_joined)
+
+
+def _find_or_start(where: Address, before_start: Callable[[], None], known: int) -> Connection:
+    """Connects to the node at an address. If none is there it is started, unless it has a name, or
+    `known`, the process that was there before, lives: its socket's file was removed then, and it
+    makes another."""
+    deadline = time.monotonic() + _BIND_SECONDS
+    while True:
+        with contextlib.suppress(OSError):
+            return _connected(where)
+        if not _lives(known) or time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
     if where.is_named:
         name = Path(where.socket).stem.removeprefix(_NAMED)
         raise MachineError(f"no node has the name '{name}': start it with 'gristway serve {name}'")
-    with _start_lock(Path(where.socket).parent):
+    folder = _restored(Path(where.socket).parent)
+    with _start_lock(folder):
         # Another process may have started it while this one waited.
         with contextlib.suppress(OSError):
-            return Connection(where.socket, where.is_joined)
+            return _connected(where)
         before_start()
-        _sweep(Path(where.socket).parent)
+        _sweep(folder)
         try:
-            _start(where.socket)
+            _start(str(folder / Path(where.socket).name))
         except MachineError:
             # Another may have come first: one that a process has begun to start and was killed then.
             with contextlib.suppress(OSError):
-                return Connection(where.socket, where.is_joined)
+                return _connected(where)
             raise
         try:
-            return Connection(where.socket, where.is_joined)
+            return _connected(where)
         except OSError as gone:
             raise LostNodeError(f"the node was gone as soon as it was there: {gone}") from None
+
+
+def _lives(process: int) -> bool:
+    """True if a process is there and has not ended."""
+    try:
+        return process > 0 and Path(f"/proc/{process}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
 
 
 def _sweep(folder: Path) -> None:
@@ -318,7 +373,13 @@ def _age(path: Path) -> float:
 @contextlib.contextmanager
 def _start_lock(folder: Path) -> Iterator[None]:
     """One start at a time. The lock is on the folder itself, so that no file is left."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as failed:
+        raise MachineError(
+            f"cannot open the folder {folder}: {failed.strerror}; set GRISTWAY_RUNTIME_DIR to one that"
+            " stays"
+        ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -333,16 +394,17 @@ def _start(socket_path: str) -> None:
     command = [*java.command(), "org.gristway.node.NodeMain", socket_path]
     log = os.fdopen(os.memfd_create("gristway-node-log"), "w+b")
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd="/",
-            env=java.environment(),
-            # Ctrl-C is for the trainer; the node ends when that has.
-            start_new_session=True,
-        )
+        with _on_all_processors():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                env=java.environment(),
+                # Ctrl-C is for the trainer; the node ends when that has.
+                start_new_session=True,
+            )
     except OSError as failed:
         raise MachineError(f"cannot start {command[0]}: {failed.strerror}") from None
     assert process.stdout is not None
@@ -369,6 +431,21 @@ def _start(socket_path: str) -> None:
         )
     process.log = log  # type: ignore[attr-defined]
     _started.append(process)
+
+
+@contextlib.contextmanager
+def _on_all_processors() -> Iterator[None]:
+    """Lifts this thread's binding to processors, which what it starts inherits: launchers bind each
+    rank to its own, and the node reads for all of them. The kernel leaves out what the machine, or the
+    job, does not have."""
+    before = os.sched_getaffinity(0)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, range(os.sysconf("SC_NPROCESSORS_CONF")))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, before)
 
 
 def _complaint(log: IO[bytes], said: bytes = b"") -> str:
@@ -400,6 +477,22 @@ def _reap(patience: float) -> None:
         if ended or not _started or time.monotonic() > deadline:
             return
         time.sleep(0.005)
+
+
+def _reap_later() -> None:
+    """Waits for nodes that are about to end, in a thread of its own that ends with them."""
+    for process in list(_started):
+        if getattr(process, "is_awaited", False):
+            continue
+        process.is_awaited = True  # type: ignore[attr-defined]
+        # Without `threading`: the collector may call this while that module's locks are held.
+        with contextlib.suppress(RuntimeError):  # the interpreter ends, and the nodes with it
+            _thread.start_new_thread(_await_end, (process,))
+
+
+def _await_end(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    _reap(0.0)
 
 
 def _forget_started() -> None:

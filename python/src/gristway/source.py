@@ -18,6 +18,7 @@ from gristway.errors import Error, LostNodeError, MachineError, WrongCallError
 from gristway.group import Group, find_group, in_worker_of_dataloader, starts_workers
 from gristway.meeting import NO_MEETING, Meeting, find_meeting
 from gristway.node import Client, address
+from gristway.state import States
 from gristway.world import World
 
 _log = logging.getLogger("gristway")
@@ -185,6 +186,7 @@ class Source:
             address(hello, world.job, self._node), is_joined=bool(meeting.point) or mixes
         )
         self._client = Client(where, hello)
+        self._states: States | None = None
         self._closing = weakref.finalize(self, Client.close, self._client)
 
     def _join(self) -> None:
@@ -269,7 +271,7 @@ class Source:
     def __getstate__(self) -> dict[str, object]:
         if starts_workers():
             self.settle()
-        kept = {"_reading", "_node", "place", "world", "_client", "_agreement"}
+        kept = {"_reading", "_node", "place", "world", "_client", "_agreement", "_states"}
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -284,7 +286,14 @@ class Source:
         self._client.expect(batches)
 
     def welcome(self) -> Welcome:
-        return self._client.welcome()
+        """What the node has said. From the first time on, states need no node, and what else is asked
+        has its connection: the folder of the node's socket may vanish later."""
+        welcome = self._client.welcome()
+        if self._states is None and self._reading.mode != "exact":
+            first = welcome.first_epoch
+            text = self._client.ask(lambda connection: connection.state(self.world.rank, first, 0))
+            self._states = States(text, first)
+        return welcome
 
     def batch(
         self, epoch: int, step: int, workers: int = 1, then: int | None = None
@@ -370,7 +379,13 @@ class Source:
         return self._client.ask(lambda connection: connection.describe(samples))
 
     def state(self, epoch: int, step: int) -> str:
-        return self._client.ask(lambda connection: connection.state(self.world.rank, epoch, step))
+        """The state of the run when so many steps of an epoch were received. Asks no node, if one
+        was ever there: it can be taken when the node is gone."""
+        if self._states is None:
+            self.welcome()
+        if self._states is None:
+            raise WrongCallError("what is asked for by index, exactly, has no state")
+        return self._states.at(epoch, step)
 
     def run(self) -> str:
         """What the order of this run depends on, in one line."""

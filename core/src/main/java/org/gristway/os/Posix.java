@@ -69,6 +69,9 @@ public final class Posix {
   /** Advice: take its pages out of the page cache, where nobody has them mapped or changed. */
   public static final int DONT_NEED = 4;
 
+  /** A signal whose meaning is each program's own, SIGUSR1. */
+  public static final int USER_SIGNAL = 10;
+
   private static final int HERE = -100; // AT_FDCWD
   private static final int NO_FOLLOW = 0x100; // AT_SYMLINK_NOFOLLOW
   private static final int EMPTY_PATH = 0x1000; // AT_EMPTY_PATH
@@ -118,6 +121,10 @@ public final class Posix {
       call("realpath", FunctionDescriptor.of(ADDRESS, ADDRESS, ADDRESS));
   private static final MethodHandle ISATTY =
       call("isatty", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+
+  private static final MethodHandle SIGNAL =
+      call("signal", FunctionDescriptor.of(ADDRESS, JAVA_INT, ADDRESS));
+  private static final MemorySegment IGNORED = MemorySegment.ofAddress(1); // SIG_IGN
 
   private static final MethodHandle FCNTL =
       call(
@@ -471,6 +478,15 @@ public final class Posix {
   public static boolean isTerminal(int fd) {
     try {
       return (int) ISATTY.invokeExact(SCRATCH.get().state, fd) == 1;
+    } catch (Throwable thrown) {
+      throw unexpected(thrown);
+    }
+  }
+
+  /** Has this process ignore a signal, which otherwise ends it. */
+  public static void ignore(int signal) {
+    try {
+      MemorySegment _ = (MemorySegment) SIGNAL.invokeExact(SCRATCH.get().state, signal, IGNORED);
     } catch (Throwable thrown) {
       throw unexpected(thrown);
     }

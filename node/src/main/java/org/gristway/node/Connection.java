@@ -265,8 +265,10 @@ final class Connection implements RankFeed.Client, AutoCloseable {
 
   private Message state(Message request) throws InterruptedException {
     int rank = request.getInt();
-    return Message.of(Message.TEXT)
-        .putRest(feed(rank).stateAt(request.getLong(), request.getLong()));
+    RankFeed known = attached;
+    // Also of a job that has lost a node: how far it has come is known all the same.
+    RankFeed feed = known != null && known.rank() == rank ? known : feed(rank);
+    return Message.of(Message.TEXT).putRest(feed.stateAt(request.getLong(), request.getLong()));
   }
 
   private Message stats() {

@@ -7,8 +7,10 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -36,6 +38,9 @@ public final class Node implements AutoCloseable {
   /** Between two attempts to take up clients. */
   private static final long REFUSED_NANOS = 50_000_000;
 
+  /** Between two looks at the socket's file. */
+  private static final long WATCH_NANOS = 500_000_000;
+
   /** For a job to leave before the next is told that the node is in use. */
   private static final long LEAVING_MILLIS = 2000;
 
@@ -48,7 +53,8 @@ public final class Node implements AutoCloseable {
   private final Set<Connection> users = new HashSet<>(); // of the feeds
   private final Queue<String> notices = new ConcurrentLinkedQueue<>();
   private final CountDownLatch ended = new CountDownLatch(1);
-  private final ServerSocketChannel server;
+  private volatile ServerSocketChannel server;
+  private Path listening; // the socket's file, under the lock of `clients`
   private @Nullable Feeds feeds;
   private boolean hadClient;
 
@@ -78,15 +84,50 @@ public final class Node implements AutoCloseable {
     try {
       // As the system has it: the JVM's own notion is a question mark for a user without a name.
       user = Files.getOwner(Path.of("/proc/self")).getName();
-      server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-      try {
-        server.bind(UnixDomainSocketAddress.of(socket));
-      } catch (IOException | RuntimeException refused) {
-        server.close();
-        throw refused;
-      }
+      server = listenAt(socket);
+      listening = socket;
     } catch (IOException failed) {
       throw Failure.io("listen at " + socket, failed);
+    }
+  }
+
+  private static ServerSocketChannel listenAt(Path socket) throws IOException {
+    ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    try {
+      return channel.bind(UnixDomainSocketAddress.of(socket));
+    } catch (IOException | RuntimeException refused) {
+      channel.close();
+      throw refused;
+    }
+  }
+
+  /**
+   * Looks now and then whether the socket's file is there, and listens anew if it is not: folders
+   * for such files are removed at a user's last logout, and by those who tidy up.
+   */
+  private void watchSocket() {
+    while (server.isOpen()) {
+      LockSupport.parkNanos(WATCH_NANOS);
+      synchronized (clients) {
+        if (ended.getCount() > 0 && !Files.exists(listening, LinkOption.NOFOLLOW_LINKS)) {
+          listenAnew();
+        }
+      }
+    }
+  }
+
+  private void listenAnew() {
+    try {
+      Path folder = RuntimeFolder.restored(Objects.requireNonNull(socket.getParent()));
+      Path place = folder.resolve(Objects.requireNonNull(socket.getFileName()));
+      ServerSocketChannel before = server;
+      server = listenAt(place);
+      listening = place;
+      before.close(); // which ends the wait for those who cannot come any more
+    } catch (IOException | RuntimeException refused) {
+      // It is tried again. Clients that are here stay, and others say what is missing.
+      System.getLogger(Node.class.getName())
+          .log(System.Logger.Level.DEBUG, "cannot listen anew", refused);
     }
   }
 
@@ -107,6 +148,7 @@ public final class Node implements AutoCloseable {
   void serve(boolean isAwaited) throws InterruptedException {
     long patience = isAwaited ? FIRST_CLIENT_SECONDS : OTHER_CLIENT_SECONDS;
     Thread.ofPlatform().name("gristway-accept").daemon().start(this::accept);
+    Thread.ofPlatform().name("gristway-watch").daemon().start(this::watchSocket);
     if (!isNamed && !ended.await(patience, TimeUnit.SECONDS)) {
       synchronized (clients) {
         if (!hadClient) {
@@ -223,6 +265,22 @@ public final class Node implements AutoCloseable {
     return known;
   }
 
+  /** Closes it when it has no client; until then clients are served on. */
+  void endWhenUnused() {
+    boolean isUnused;
+    synchronized (clients) {
+      isUnused = clients.isEmpty();
+    }
+    try {
+      if (!isUnused) {
+        ended.await();
+      }
+    } catch (InterruptedException enough) {
+      Thread.currentThread().interrupt();
+    }
+    close();
+  }
+
   boolean hasEnded() {
     return ended.getCount() == 0;
   }
@@ -236,11 +294,13 @@ public final class Node implements AutoCloseable {
   @Override
   public void close() {
     ended.countDown();
-    try {
-      Files.deleteIfExists(socket); // first, or it may be that of the node after this one
-      server.close();
-    } catch (IOException ignored) {
-      // The next node that wants the name removes what is left.
+    synchronized (clients) {
+      try {
+        Files.deleteIfExists(listening); // first, or it may be that of the node after this one
+        server.close();
+      } catch (IOException ignored) {
+        // The next node that wants the name removes what is left.
+      }
     }
     Feeds open;
     synchronized (this) {

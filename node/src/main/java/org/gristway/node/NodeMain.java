@@ -2,6 +2,7 @@ package org.gristway.node;
 
 import java.nio.file.Path;
 import org.gristway.Failure;
+import org.gristway.os.Posix;
 
 /**
  * Runs a node for a job: {@code NodeMain SOCKET}. It says {@code ready} when it listens, and ends
@@ -22,6 +23,11 @@ public final class NodeMain {
         });
     int status = 0;
     try (Node node = Node.forJob(Path.of(args[0]), version())) {
+      // Schedulers signal every process of a job, and trainers that are told to end save their
+      // state
+      // first. The node ends with them; meanwhile a signal only waits for that.
+      Runtime.getRuntime().addShutdownHook(Thread.ofPlatform().unstarted(node::endWhenUnused));
+      Posix.ignore(Posix.USER_SIGNAL);
       System.out.println("ready");
       boolean isAwaited = !System.out.checkError(); // or who has started it is gone
       System.out.close();

@@ -38,13 +38,38 @@ public final class RuntimeFolder {
     return socket;
   }
 
-  private static Path folder() {
-    int user;
+  /**
+   * A folder that has vanished, made again; or, if that is not to be had, the one for temporaries.
+   */
+  static Path restored(Path folder) throws IOException {
+    boolean isGiven = environment("GRISTWAY_RUNTIME_DIR") != null;
     try {
-      user = (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+      make(folder, true);
+      check(folder, user(), !isGiven);
+      return folder;
+    } catch (IOException | Failure gone) {
+      Path other = temporary(user());
+      make(other, false);
+      check(other, user(), true);
+      return other;
+    }
+  }
+
+  private static int user() {
+    try {
+      return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
     } catch (IOException noProc) {
       throw Failure.io("look at /proc/self", noProc);
     }
+  }
+
+  private static Path temporary(int user) {
+    String temporary = environment("TMPDIR");
+    return Path.of(temporary == null ? "/tmp" : temporary, "gristway-" + user);
+  }
+
+  private static Path folder() {
+    int user = user();
     String given = environment("GRISTWAY_RUNTIME_DIR");
     String users = environment("XDG_RUNTIME_DIR");
     Path folder;
@@ -53,8 +78,7 @@ public final class RuntimeFolder {
     } else if (users != null && Files.isWritable(Path.of(users))) {
       folder = Path.of(users, "gristway");
     } else {
-      String temporary = environment("TMPDIR");
-      folder = Path.of(temporary == null ? "/tmp" : temporary, "gristway-" + user);
+      folder = temporary(user);
     }
     try {
       make(folder, given != null);
