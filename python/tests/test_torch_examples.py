@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from pictures import PICTURES, Pictures, pictures
+from processes import eventually, nodes
 
 __all__ = ["pictures"]
 
@@ -79,3 +81,48 @@ def test_training_that_is_killed_goes_on_as_if_it_had_not_been(
     goes_on = re.fullmatch(r"goes on after batch (20|30), in epoch (1|2)", resumed[0])
     assert goes_on, resumed
     assert resumed[1:] == undisturbed[int(goes_on[1]) // 10 :]
+
+
+def test_a_job_that_is_told_to_end_saves_and_goes_on_with_each_sample_once(
+    pictures: Pictures, tmp_path: Path, runtime_dir: Path
+) -> None:
+    log = tmp_path / "log"
+    log.mkdir()
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+            + [
+                str(EXAMPLES / "preempted.py"),
+                str(pictures.path),
+                str(tmp_path / "c.pt"),
+                str(log),
+            ],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def lines() -> list[str]:
+        return [line for file in log.iterdir() for line in file.read_text().splitlines()]
+
+    process = start()
+    eventually(lambda: len(lines()) >= 6 or process.poll() is not None, "it trains", 120)
+    for node in nodes(runtime_dir):  # a scheduler signals these too
+        os.kill(node, signal.SIGTERM)
+    process.terminate()
+    said, complained = process.communicate(timeout=120)
+    assert "saved in epoch" in said, complained
+    assert 0 < len(lines()) < 5 * PICTURES // 4
+
+    process = start()
+    said, complained = process.communicate(timeout=300)
+    assert (process.returncode, said) == (0, "done\n"), complained
+    for epoch in range(5):
+        words = [line.split() for line in lines()]
+        numbers = sorted(
+            int(each) for first, *rest in words if int(first) == epoch for each in rest
+        )
+        assert numbers == list(range(PICTURES))

@@ -157,6 +157,7 @@ class Source:
         self._begin()
         self._open(world, hello)
         self._join()
+        self.welcome()  # the node is this process's from now on, whoever reads
         _sources.add(self)
 
     def _begin(self) -> None:
@@ -262,6 +263,7 @@ class Source:
         _sources.add(self)
         self._open(world, replace(hello, version=welcome.version, snapshot=welcome.snapshot))
         self._join()
+        self.welcome()
         return True
 
     def _next_place(self, world: World) -> Place:
