@@ -20,7 +20,7 @@ from gristway.batch import Sample
 from gristway.classes import compare_classes as compare
 from gristway.collate import Collate, labels_array, uses_torch
 from gristway.errors import WrongCallError
-from gristway.source import Reading, Source
+from gristway.source import Reading, Source, version_number
 from gristway.world import find_world
 
 _log = logging.getLogger("gristway")
@@ -80,6 +80,7 @@ class Loader:
             `exchange=1`.
         cache, cache_disk: memory, and bytes of a disk of this machine, beside `memory`, in which
             what was read is kept for later epochs; `cache_folder` is on that disk.
+        version: of the dataset, from 1; the newest when not given. A state brings its own.
         rank, world_size: taken from torchrun's or Slurm's variables when not given.
         node: the name of a node that `gristway serve` runs; a loader starts its own without it.
         compare_classes: raise if a class has another number in another dataset that is open.
@@ -112,6 +113,7 @@ class Loader:
         cache: str | int = 0,
         cache_disk: str | int = 0,
         cache_folder: str | os.PathLike[str] = "",
+        version: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -144,6 +146,7 @@ class Loader:
             cache_disk=cache_disk,
             cache_folder=os.fspath(cache_folder),
         )
+        self._version = version_number(version)
         self._world = find_world(rank, world_size)
         self._node = node
         self._transform = transform
@@ -164,7 +167,7 @@ class Loader:
         self._place: Place | None = None
         self._is_chosen = False  # the epoch of the next iteration was set
         self._compares = compare_classes
-        self._open("")
+        self._open("", self._version)
 
     def _open(self, state: str, version: int = 0, snapshot: str = "") -> None:
         """Begins where a state was taken, with the version of the dataset that it is about; without
@@ -181,6 +184,7 @@ class Loader:
             place=self._place,
         )
         self._place = self._source.place.next()
+        self._source.welcome()  # what cannot be read is compared with nothing later
         if self._compares:
             compare(self._source, self._reading.path)
         self._finalizer = weakref.finalize(self, Source.close, self._source)
@@ -333,6 +337,11 @@ class Loader:
         text = state.get("gristway") if isinstance(state, dict) else None
         if not isinstance(text, str) or not text:
             raise WrongCallError("this is not a state that Loader.state_dict has given")
+        if self._version not in (0, _version_of(text)):
+            raise WrongCallError(
+                f"the state is of version {_version_of(text)} of the dataset, and this loader of version"
+                f" {self._version}: make it without version="
+            )
         running = self._iterator and self._iterator()
         if running:
             running.end("this iteration of the loader was ended, since a state was loaded")

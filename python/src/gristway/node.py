@@ -67,7 +67,7 @@ def address(hello: Hello, job: str, name: str | None) -> Address:
             raise WrongCallError(f"a node cannot have the name {name!r}")
         return Address(_socket_path(f"{_NAMED}{name}"), True)
     digest = hashlib.sha256()
-    for part in (java.version(), job, hello.settings, hello.state):
+    for part in (java.version(), job, hello.settings, hello.state, str(hello.version)):
         digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
     digest.update(hello.samples)
     occurrence = _occurrences[digest.hexdigest()]

@@ -126,6 +126,18 @@ def _size(value: str | int, name: str) -> int:
     return int(match.group(1)) << _SHIFTS[(match.group(2) or "b").lower()]
 
 
+def version_number(version: int | None) -> int:
+    """The version of a dataset that a user means; 0 for the newest."""
+    if version is None:
+        return 0
+    if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < 1 << 31:
+        raise WrongCallError(
+            f"version={version!r} is no version of a dataset: they are counted from 1, and 'gristway"
+            " info' tells which there are"
+        )
+    return version
+
+
 class Source:
     """Gives batches by their number, or by indices. Picklable; copies connect by themselves.
 

@@ -31,7 +31,7 @@ from gristway.errors import WrongCallError
 from gristway.ledger import Ledger
 from gristway.loader import Loader
 from gristway.shipment import Shipment
-from gristway.source import Reading, Source
+from gristway.source import Reading, Source, version_number
 from gristway.workers import transform_one
 from gristway.world import World, find_world
 
@@ -85,6 +85,7 @@ class StreamDataset(IterableDataset[Any]):
         cache: str | int = 0,
         cache_disk: str | int = 0,
         cache_folder: str | os.PathLike[str] = "",
+        version: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -111,7 +112,10 @@ class StreamDataset(IterableDataset[Any]):
             cache_disk=cache_disk,
             cache_folder=os.fspath(cache_folder),
         )
-        self._source = Source(reading, find_world(rank, world_size), node=node)
+        self._source = Source(
+            reading, find_world(rank, world_size), node=node, version=version_number(version)
+        )
+        self._source.welcome()  # so that copies in workers expect this very snapshot
         if compare_classes:
             compare(self._source, reading.path)
         self._transform = transform
@@ -264,6 +268,7 @@ class MapDataset(Dataset[Any]):
         strict: bool = False,
         max_damage: float = 0.001,
         storage_timeout: float = 30.0,
+        version: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -293,7 +298,7 @@ class MapDataset(Dataset[Any]):
         # Which samples may be given, and which index is which: all, each its own, if there are none.
         self._set = None if indices is None else _numbers(indices)
         self._places: torch.Tensor | None = None
-        self._open(find_world(rank, world_size), Hello(""))
+        self._open(find_world(rank, world_size), Hello("", version=version_number(version)))
         if compare_classes:
             compare(self._source, reading.path)
 

@@ -80,7 +80,7 @@ final class InfoCommand implements CliCommand {
               Text.bytes((double) snapshot.dataBytes() / samples),
               Text.bytes(summary.largest())));
     }
-    row("snapshot", snapshotSize(snapshot));
+    row("snapshot", snapshot.id() + ", " + snapshotSize(snapshot));
   }
 
   private void row(String name, String value) throws IOException {

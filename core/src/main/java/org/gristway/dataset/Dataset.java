@@ -14,6 +14,8 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.zip.CRC32C;
 import org.gristway.Failure;
 import org.gristway.chunk.ChunkFormat;
@@ -46,11 +48,19 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
   private final Snapshot snapshot;
   private final FolderChunkStore store;
   private final Optional<Portion> portion;
+  private final AtomicInteger holders; // of the snapshot: it is closed with the last
+  private final AtomicBoolean closed = new AtomicBoolean();
 
   private Dataset(DatasetFolder folder, Optional<Portion> portion, Snapshot snapshot) {
+    this(folder, portion, snapshot, new AtomicInteger(1));
+  }
+
+  private Dataset(
+      DatasetFolder folder, Optional<Portion> portion, Snapshot snapshot, AtomicInteger holders) {
     this.folder = folder;
     this.portion = portion;
     this.snapshot = snapshot;
+    this.holders = holders;
     this.store = new FolderChunkStore(folder.path(), snapshot);
   }
 
@@ -100,11 +110,29 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
     }
   }
 
+  /**
+   * Opens the same once more, to be closed by itself. It has this very snapshot in memory, and not
+   * what its file holds by now; chunks are opened by their path, and held against it. Not to be
+   * called after {@link #close}.
+   *
+   * @throws Failure if the folder is gone, or has another snapshot in place of this one: then its
+   *     chunks are others too
+   */
+  public Dataset share() {
+    open(path(), snapshot.version(), snapshot.id().toString()).close();
+    if (holders.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
+      throw new IllegalStateException(folder.path() + " is closed");
+    }
+    return new Dataset(folder, portion, snapshot, holders);
+  }
+
   public Path path() {
     return folder.path();
   }
 
-  /** The metadata behind this dataset. It is closed with the dataset. */
+  /**
+   * The metadata behind this dataset. It is closed with the dataset, or the last that shares it.
+   */
   public Snapshot snapshot() {
     return snapshot;
   }
@@ -360,7 +388,11 @@ public final class Dataset implements Iterable<Sample>, AutoCloseable {
 
   @Override
   public void close() {
-    store.close();
-    snapshot.close();
+    if (!closed.getAndSet(true)) {
+      store.close();
+      if (holders.decrementAndGet() == 0) {
+        snapshot.close();
+      }
+    }
   }
 }

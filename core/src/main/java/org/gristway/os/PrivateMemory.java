@@ -38,6 +38,16 @@ public final class PrivateMemory implements AutoCloseable {
     }
   }
 
+  /** Memory of zeros that goes with an arena. */
+  public static MemorySegment until(Arena arena, long bytes) {
+    try {
+      MemorySegment mapped = PosixMemory.mapPrivate(bytes);
+      return mapped.reinterpret(bytes, arena, start -> PosixMemory.unmap(start, bytes));
+    } catch (IOException failed) {
+      throw Failure.io("get " + bytes + " bytes of memory", failed);
+    }
+  }
+
   /** All of it. It must not be used after {@link #close}. */
   public MemorySegment segment() {
     return memory;

@@ -63,6 +63,7 @@ public final class AskedLoader implements AutoCloseable {
 
   private AskedLoader(Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
     this.dataset = dataset;
+    dataset.snapshot().hold();
     this.options = options;
     this.layout = SampleLayout.of(dataset.snapshot());
     this.set = set;

@@ -63,6 +63,7 @@ public final class Loader implements AutoCloseable {
       Threads threads,
       Consumer<String> notices) {
     this.dataset = dataset;
+    dataset.snapshot().hold();
     this.options = options;
     this.isOwnPost = given == null;
     this.peers = peers;

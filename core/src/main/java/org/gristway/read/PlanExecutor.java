@@ -402,12 +402,16 @@ public final class PlanExecutor {
     if (parcel.length(index) == Parcel.DAMAGED) {
       return false; // whoever has read it has looked twice, and said so
     }
-    if (parcel.length(index) == target.byteSize()
-        && copies(take.sample(), parcel.bytes(index), target)) {
-      return true;
+    if (parcel.length(index) != target.byteSize()
+        || !copies(take.sample(), parcel.bytes(index), target)) {
+      // Whoever pushes has checked it: the two do not read the same, or their memory is at fault.
+      throw Failure.damaged(
+          "sample '%s' fails its checksum as rank %d has pushed it: do all ranks read the same"
+              + " dataset ('gristway info' shows its snapshot), and is the memory of both machines"
+              + " sound?",
+          snapshot.key(take.sample()), take.rank());
     }
-    tallies.countRead(epoch, target.byteSize(), true);
-    return secondLook.arrives(take.sample(), epoch, target, null);
+    return true;
   }
 
   /** Lets others push for steps to come: those of the batch at hand are over. */

@@ -10,7 +10,9 @@ import static org.gristway.snapshot.SnapshotFormat.SLOT_BYTES;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -35,9 +37,10 @@ import org.gristway.snapshot.SnapshotFormat.LabelKind;
  * same for a thousand samples and for a billion, and no heap is spent per sample.
  *
  * <p>Samples are numbered from 0 in the order of their bytes in the chunks. A block of 64 KiB is
- * checked against its checksum when it is first touched, so what is returned has been verified.
- * Every method may be called from any thread until {@link #close}; each throws {@link Failure}
- * (damaged) if it touches bytes that are not what was written.
+ * checked against its checksum when it is first touched, so what is returned has been verified; a
+ * run, which lasts longer than files stay what they are, asks for more by {@link #hold}. Every
+ * method may be called from any thread until {@link #close}; each throws {@link Failure} (damaged)
+ * if it touches bytes that are not what was written.
  *
  * <p>Next on the way from file to tensor: {@link org.gristway.plan.PlanStep}, what is done with the
  * samples of an epoch.
@@ -49,22 +52,24 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   private final String where;
   private final Arena arena;
   private final MemorySegment file; // for lookups, which check several numbers at once
-  private final CheckedBlocks blocks;
+  private CheckedBlocks blocks; // others once they hold; either do, whichever a thread sees
   private final Header header;
   private final List<Shape> shapes;
   private final int[] storedEnds; // of each shape: how many part ends follow a key
 
-  private Snapshot(String where, Arena arena, MemorySegment file, Header header) {
+  private Snapshot(
+      String where, Arena arena, MemorySegment file, MemorySegment checksums, Header header) {
     this.where = where;
     this.arena = arena;
     this.header = header;
     this.file = file;
-    this.blocks = new CheckedBlocks(where, arena, file, header.checksumsAt());
+    this.blocks = new CheckedBlocks(where, arena, file, checksums, header.checksumsAt());
     long shapeBytes = header.checksumsAt() - header.shapesAt();
     if (shapeBytes > ChunkFormat.MAX_TABLE_BYTES) {
       throw SnapshotFormat.damaged(where, "its part names are too long");
     }
-    this.shapes = ChunkTable.readShapes(blocks.touch(header.shapesAt(), shapeBytes), where);
+    MemorySegment stored = MemorySegment.ofArray(blocks.bytes(header.shapesAt(), (int) shapeBytes));
+    this.shapes = ChunkTable.readShapes(stored, where);
     this.storedEnds = shapes.stream().mapToInt(shape -> shape.size() - 1).toArray();
   }
 
@@ -82,10 +87,11 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
       if (size < HEADER_BYTES + FOOTER_BYTES) {
         throw SnapshotFormat.damaged(where, "its " + size + " bytes are too few for a snapshot");
       }
+      MemorySegment head = read(channel, 0, HEADER_BYTES, where);
+      Header header = Header.read(head, size, where);
+      MemorySegment checksums = readChecksums(channel, head, header, where);
       MemorySegment file = channel.map(FileChannel.MapMode.READ_ONLY, 0, size, arena);
-      Header header = Header.read(file, size, where);
-      checkFooter(file, header, where);
-      return new Snapshot(where, arena, file, header);
+      return new Snapshot(where, arena, file, checksums, header);
     } catch (IOException failed) {
       arena.close();
       throw Failure.io("open " + path, failed);
@@ -95,18 +101,45 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     }
   }
 
-  private static void checkFooter(MemorySegment file, Header header, String where) {
-    MemorySegment footer = file.asSlice(header.fileBytes() - FOOTER_BYTES);
-    long checksumBytes = 4 * SnapshotFormat.blocks(header.checksumsAt());
+  /** The checksums of the blocks, which must not change while the file is in use. */
+  private static MemorySegment readChecksums(
+      FileChannel channel, MemorySegment head, Header header, String where) throws IOException {
+    MemorySegment footer = read(channel, header.fileBytes() - FOOTER_BYTES, FOOTER_BYTES, where);
     if (LittleEndian.getLong(footer, 20) != SnapshotFormat.FOOTER_MAGIC
         || LittleEndian.getInt(footer, 16) != LittleEndian.checksum(footer.asSlice(0, 16))
         || LittleEndian.getLong(footer, 0) != header.fileBytes()
-        || LittleEndian.getInt(footer, 8) != LittleEndian.getInt(file, HEADER_BYTES - 4)) {
+        || LittleEndian.getInt(footer, 8) != LittleEndian.getInt(head, HEADER_BYTES - 4)) {
       throw SnapshotFormat.damaged(where, "its footer is not the one written");
     }
-    MemorySegment checksums = file.asSlice(header.checksumsAt(), checksumBytes);
+    int bytes = Math.toIntExact(4 * SnapshotFormat.blocks(header.checksumsAt()));
+    MemorySegment checksums = read(channel, header.checksumsAt(), bytes, where);
     if (LittleEndian.getInt(footer, 12) != LittleEndian.checksum(checksums)) {
       throw SnapshotFormat.damaged(where, "its checksums fail their own checksum");
+    }
+    return checksums;
+  }
+
+  private static MemorySegment read(FileChannel channel, long offset, int length, String where)
+      throws IOException {
+    ByteBuffer bytes = ByteBuffer.allocate(length);
+    while (bytes.hasRemaining()) {
+      if (channel.read(bytes, offset + bytes.position()) < 0) {
+        throw SnapshotFormat.damaged(where, "it was cut off while it was opened");
+      }
+    }
+    return MemorySegment.ofArray(bytes.array());
+  }
+
+  /**
+   * Keeps what a run needs as it is from now on, whatever happens to the file. Where samples are,
+   * their lengths, labels and checksums go to memory of this process as they are first asked for,
+   * 24 bytes per sample; keys and parts are checked each time they are asked for, against checksums
+   * in memory, 1 byte for 128 of them. What has changed is a {@link Failure} (damaged). {@link
+   * #find} and the key order, which no run needs, stay as they are.
+   */
+  public synchronized void hold() {
+    if (!blocks.isHolding()) {
+      blocks = blocks.holding(header.namesAt());
     }
   }
 
@@ -224,7 +257,8 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     if (label < 0 || label >= header.namedLabels()) {
       return Optional.empty();
     }
-    int sample = blocks.smallNumber(header.labelsAt() + 4L * label);
+    byte[] stored = blocks.bytes(header.labelsAt() + 4L * label, 4);
+    int sample = LittleEndian.getInt(MemorySegment.ofArray(stored), 0);
     if (sample == SnapshotFormat.NO_SAMPLE) {
       return Optional.empty();
     }
@@ -242,7 +276,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
   }
 
   public byte[] keyBytes(long sample) {
-    return names(sample, 0, keyLength(sample)).toArray(ValueLayout.JAVA_BYTE);
+    return names(sample, 0, keyLength(sample));
   }
 
   public int label(long sample) {
@@ -275,9 +309,10 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     long length = length(sample);
     long[] ends = new long[shape(sample).size()];
     if (ends.length > 1) {
-      MemorySegment stored = names(sample, keyLength(sample), 8 * (ends.length - 1));
+      byte[] names = names(sample, keyLength(sample), 8 * (ends.length - 1));
+      LongBuffer stored = ByteBuffer.wrap(names).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer();
       for (int i = 0; i < ends.length - 1; i++) {
-        ends[i] = LittleEndian.getLong(stored, 8L * i);
+        ends[i] = stored.get(i);
         if (ends[i] < (i == 0 ? 0 : ends[i - 1]) || ends[i] > length) {
           throw contradiction(sample);
         }
@@ -420,7 +455,7 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
 
   /** The sample whose key is the {@code rank}-th in key order: folders together, '/' lowest. */
   public long inKeyOrder(long rank) {
-    return checkedId(Integer.toUnsignedLong(blocks.smallNumber(header.orderAt() + 4 * rank)));
+    return checkedId(Integer.toUnsignedLong(blocks.lookUp(header.orderAt() + 4 * rank)));
   }
 
   /** The rank of the first key that is not below {@code key} in key order. */
@@ -476,12 +511,12 @@ public final class Snapshot implements ChunkCatalog, AutoCloseable {
     return (int) length;
   }
 
-  private MemorySegment names(long sample, long from, long length) {
+  private byte[] names(long sample, long from, int length) {
     long start = nameStart(sample) + from;
     if (start + length > header.nameBytes()) {
       throw contradiction(sample);
     }
-    return blocks.touch(header.namesAt() + start, length);
+    return blocks.bytes(header.namesAt() + start, length);
   }
 
   private long checkedId(long sample) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.gristway.pack.Packs.assertFails;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.NoSuchElementException;
 import org.gristway.Failure.Kind;
 import org.gristway.pack.Packs;
@@ -43,6 +44,42 @@ class DatasetTest {
       assertFails(
           Kind.WRONG_CALL, () -> Dataset.open(dataset, version), "no version " + version, "1, 2");
     }
+  }
+
+  @Test
+  void a_version_that_was_packed_anew_is_refused_by_the_id_of_its_snapshot() {
+    Path dataset = Packs.pack(Trees.of("a/1", "one"), folder.resolve("dataset"));
+    try (Dataset begun = Dataset.open(dataset)) {
+      String id = begun.snapshot().id().toString();
+      Packs.append(Trees.write(Trees.of("b/2", "two"), folder.resolve("more")), dataset);
+      try (Dataset same = Dataset.open(dataset, 1, id);
+          Dataset shared = begun.share()) {
+        assertThat(same.size()).isEqualTo(1);
+        assertThat(shared.snapshot()).isSameAs(begun.snapshot());
+      }
+      assertFails(Kind.WRONG_CALL, () -> Dataset.open(dataset, 0, id), "replaced", id);
+      // The same names and sizes make the same dataset to all but its content.
+      Path other = Trees.write(Trees.of("a/1", "ONE"), folder.resolve("other"));
+      Packs.pack(List.of(other), dataset, Packs.SMALL_CHUNKS.withForce(true));
+      assertFails(Kind.WRONG_CALL, () -> Dataset.open(dataset, 1, id), "replaced", id);
+      assertFails(Kind.WRONG_CALL, begun::share, "replaced", id);
+      try (Dataset now = Dataset.open(dataset, 1)) {
+        assertThat(now.snapshot().datasetId()).isEqualTo(begun.snapshot().datasetId());
+        assertThat(now.snapshot().id()).isNotEqualTo(begun.snapshot().id());
+      }
+    }
+  }
+
+  @Test
+  void a_snapshot_is_closed_with_the_last_that_shares_it() {
+    Dataset first = Dataset.open(Packs.pack(Trees.of("a/1", "one"), folder.resolve("dataset")));
+    Dataset second = first.share();
+    first.close();
+    first.close();
+    assertThat(second.sample(0).key()).isEqualTo("a/1");
+    second.close();
+    assertThatThrownBy(() -> second.sample(0)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(second::share).isInstanceOf(IllegalStateException.class);
   }
 
   @Test

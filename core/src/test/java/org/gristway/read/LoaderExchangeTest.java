@@ -13,6 +13,7 @@ import java.util.stream.Stream;
 import org.gristway.Failure;
 import org.gristway.Failure.Kind;
 import org.gristway.dataset.Dataset;
+import org.gristway.dataset.Sample;
 import org.gristway.handover.Batch;
 import org.gristway.pack.Packs;
 import org.gristway.pack.Trees;
@@ -174,6 +175,43 @@ class LoaderExchangeTest {
       loaders.forEach(Loader::close);
     }
     assertThat(found.inOrder()).isEqualTo(expected.inOrder());
+  }
+
+  @Test
+  void a_pushed_sample_of_other_content_ends_the_run() {
+    TreeMap<String, byte[]> other = new TreeMap<>();
+    try (Dataset dataset = Dataset.open(originals.path())) {
+      for (Sample sample : dataset) {
+        byte[] bytes = dataset.read(sample);
+        bytes[0] ^= 1;
+        other.put(sample.key(), bytes);
+      }
+    }
+    List<Path> paths = List.of(originals.path(), Packs.pack(other, folder.resolve("other")));
+    try (PostOffice post = PostOffice.alone(2, 2)) {
+      List<Loader> loaders = new ArrayList<>();
+      for (int rank = 0; rank < 2; rank++) {
+        LoaderOptions alone = options(2).withWorld(new World(2, 2, rank));
+        loaders.add(
+            Loader.open(
+                Dataset.open(paths.get(rank)), alone, Beginning.NEW_RUN, post, notices::add));
+      }
+      try {
+        assertFails(
+            Kind.DAMAGED,
+            () -> {
+              for (long step = 0; step < loaders.getFirst().steps(0); step++) {
+                new Received(originals).add(loaders.getFirst().next(0));
+                loaders.getLast().next(1).close();
+              }
+            },
+            "fails its checksum",
+            "pushed",
+            "gristway info");
+      } finally {
+        loaders.forEach(Loader::close);
+      }
+    }
   }
 
   @Test

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.gristway.pack.Packs.assertFails;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -14,6 +17,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.gristway.Failure;
 import org.gristway.Failure.Kind;
 import org.gristway.chunk.DatasetId;
 import org.gristway.chunk.SampleEntry;
@@ -102,6 +106,92 @@ class SnapshotTest {
       }
       assertThat(snapshot.find("")).isEqualTo(-1);
       assertThat(snapshot.find("x".repeat(10_000))).isEqualTo(-1);
+    }
+  }
+
+  private Path writeMany(int samples, int labels) throws IOException {
+    List<String> keys = new ArrayList<>();
+    List<Integer> numbers = new ArrayList<>();
+    for (int i = 0; i < samples; i++) {
+      keys.add("class" + i % labels + "/image" + i + ".jpg");
+      numbers.add(i % labels);
+    }
+    return write(keys, numbers);
+  }
+
+  /** What a run asks for. */
+  private static String told(Snapshot snapshot, long sample) {
+    return snapshot.label(sample)
+        + " "
+        + snapshot.length(sample)
+        + " "
+        + snapshot.checksum(sample)
+        + " "
+        + snapshot.location(sample)
+        + " "
+        + snapshot.shape(sample);
+  }
+
+  @Test
+  void what_is_held_is_what_was_written() throws IOException {
+    Path path = writeMany(20_000, 7);
+    try (Snapshot mapped = Snapshot.open(path);
+        Snapshot held = Snapshot.open(path)) {
+      held.hold();
+      for (int i = 0; i < 20_000; i++) {
+        assertThat(told(held, i)).isEqualTo(told(mapped, i));
+        assertThat(held.key(i)).isEqualTo(mapped.key(i)).endsWith("/image" + i + ".jpg");
+        assertThat(held.find(held.key(i))).isEqualTo(i);
+        assertThat(held.inKeyOrder(i)).isEqualTo(mapped.inKeyOrder(i));
+      }
+      assertThat(held.labelName(3)).contains("class3");
+      held.verify();
+    }
+  }
+
+  @Test
+  void a_file_that_is_written_over_changes_nothing_that_is_held() throws IOException {
+    Path path = writeMany(20_000, 7);
+    byte[] other = Files.readAllBytes(writeMany(20_000, 6));
+    try (Snapshot held = Snapshot.open(path)) {
+      held.hold();
+      List<String> before = new ArrayList<>();
+      for (int i = 0; i < 10_000; i++) {
+        before.add(told(held, i) + held.key(i).length());
+      }
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.write(ByteBuffer.wrap(other), 0); // not cut off: the mapping shows it all
+      }
+      int refused = 0;
+      for (int i = 0; i < 10_000; i++) {
+        assertThat(before.get(i)).startsWith(told(held, i));
+        long sample = i;
+        try {
+          assertThat(held.key(sample)).startsWith("class" + i % 7 + "/");
+        } catch (Failure changed) {
+          refused++;
+          assertThat(changed).hasMessageContaining("have changed since it was opened");
+          assertThat(changed.kind()).isEqualTo(Kind.DAMAGED);
+        }
+      }
+      assertThat(refused).isGreaterThan(5_000);
+      // Nobody has asked for these before.
+      assertFails(Kind.DAMAGED, () -> held.label(15_000), "fail their checksum");
+    }
+  }
+
+  @Test
+  void a_file_that_is_cut_off_takes_nothing_that_is_held() throws IOException {
+    Path path = writeMany(20_000, 7);
+    try (Snapshot held = Snapshot.open(path)) {
+      held.hold();
+      String before = told(held, 100) + held.key(19_000).length();
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.truncate(0);
+      }
+      assertThat(before).startsWith(told(held, 100));
+      assertFails(Kind.DAMAGED, () -> held.key(19_000), "cut off");
+      assertFails(Kind.DAMAGED, () -> held.label(15_000), "cut off");
     }
   }
 

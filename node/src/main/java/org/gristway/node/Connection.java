@@ -226,8 +226,7 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       Settings settings = feeds().settings();
       LoaderOptions options =
           settings.options(0, feeds().dataset().snapshot()).withWorld(World.of(1));
-      int version = feeds().dataset().snapshot().version();
-      loader = AskedLoader.exact(Dataset.open(settings.path(), version), options);
+      loader = AskedLoader.exact(feeds().dataset().share(), options);
       exact = loader;
       exactSerial = Piece.nextSerial();
     }

@@ -42,6 +42,7 @@ final class Feeds implements AutoCloseable {
     this.dataset = Dataset.open(settings.path(), version, snapshotId);
     SampleSet named;
     try {
+      dataset.snapshot().hold();
       named = settings.samples(dataset.size());
       this.job = new Job(settings, dataset.snapshot(), this::copyKept, notices);
     } catch (Throwable refused) {
@@ -94,8 +95,7 @@ final class Feeds implements AutoCloseable {
     }
     RankFeed known = ranks.get(rank);
     if (known == null) {
-      known =
-          new RankFeed(rank, settings, dataset.snapshot().version(), office, this::fetch, notices);
+      known = new RankFeed(rank, settings, dataset, office, this::fetch, notices);
       ranks.put(rank, known);
     }
     known.attach(client, batches);

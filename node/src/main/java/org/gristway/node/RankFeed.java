@@ -67,7 +67,7 @@ final class RankFeed implements AutoCloseable {
 
   private final int rank;
   private final Settings settings;
-  private final int version;
+  private final Dataset dataset;
   private final long firstEpoch;
   private final long firstStep;
   private final PostOffice office;
@@ -95,14 +95,15 @@ final class RankFeed implements AutoCloseable {
   private volatile boolean closed;
 
   /**
-   * @param version of the dataset, which may have newer ones by now
+   * @param dataset that is read from the first batch to the last, whatever becomes of its folder;
+   *     it stays the caller's
    * @param office by which it pushes samples to other ranks, where the settings say so
    * @param caches of the other ranks, by their number
    */
   RankFeed(
       int rank,
       Settings settings,
-      int version,
+      Dataset dataset,
       PostOffice office,
       PeerCaches caches,
       Consumer<String> notices) {
@@ -110,7 +111,7 @@ final class RankFeed implements AutoCloseable {
     this.office = office;
     this.caches = caches;
     this.settings = settings;
-    this.version = version;
+    this.dataset = dataset;
     this.notices = notices;
     // Who asks by index tells the size of batches with the first request.
     this.unit = settings.mode() == Settings.Mode.REDIRECT ? UNKNOWN : 1;
@@ -125,18 +126,11 @@ final class RankFeed implements AutoCloseable {
   }
 
   private Loader open(Beginning.@Nullable Place place, int steps) {
-    Dataset dataset = Dataset.open(settings.path(), version);
-    LoaderOptions options;
-    SampleSet samples;
-    try {
-      options = settings.options(rank, dataset.snapshot());
-      samples = settings.samples(dataset.size());
-    } catch (Throwable refused) {
-      dataset.close();
-      throw refused;
-    }
+    LoaderOptions options = settings.options(rank, dataset.snapshot());
+    SampleSet samples = settings.samples(dataset.size());
     Beginning beginning = new Beginning(settings.state(), place, samples, steps);
-    return Loader.open(dataset, options, beginning, office, caches, Threads.PLATFORM, notices);
+    return Loader.open(
+        dataset.share(), options, beginning, office, caches, Threads.PLATFORM, notices);
   }
 
   private void begin() {

@@ -241,7 +241,8 @@ final class Settings {
    */
   String intent(Snapshot snapshot) {
     StringBuilder lines = new StringBuilder();
-    lines.append("dataset=").append(snapshot.datasetId()).append('\n');
+    // Of the content: a dataset's own id is the same for other bytes with these names and sizes.
+    lines.append("snapshot=").append(snapshot.id()).append('\n');
     lines.append("dataset-version=").append(snapshot.version()).append('\n');
     lines.append("samples=").append(snapshot.sampleCount()).append('\n');
     values.forEach(

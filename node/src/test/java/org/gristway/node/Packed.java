@@ -33,6 +33,11 @@ public final class Packed {
 
   /** Packs files of up to 2,000 bytes. */
   public static Packed in(Path folder) {
+    return in(folder, 0);
+  }
+
+  /** The same, with files of the same names and sizes, and a content for each number. */
+  static Packed in(Path folder, int content) {
     Path files = folder.resolve("files");
     Path path = folder.resolve("data.gw");
     Random random = new Random(7);
@@ -42,12 +47,15 @@ public final class Packed {
         Files.createDirectories(file.getParent());
         byte[] bytes = new byte[random.nextInt(2000)];
         random.nextBytes(bytes);
+        for (int at = 0; at < bytes.length; at++) {
+          bytes[at] ^= (byte) content;
+        }
         Files.write(file, bytes);
       }
     } catch (IOException failed) {
       throw new UncheckedIOException(failed);
     }
-    Packer.pack(List.of(files), path, SMALL_CHUNKS, Progress.NONE, line -> {});
+    Packer.pack(List.of(files), path, SMALL_CHUNKS.withForce(true), Progress.NONE, line -> {});
     return new Packed(path);
   }
 

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.util.List;
+import org.gristway.dataset.Dataset;
 import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -22,6 +24,7 @@ abstract class RankFeedTesting {
 
   @TempDir static Path folder;
   static Packed packed;
+  static Dataset dataset;
   static Settings settings;
   static List<List<List<Long>>> order;
 
@@ -30,9 +33,15 @@ abstract class RankFeedTesting {
   @BeforeAll
   static void pack() {
     packed = Packed.in(folder);
+    dataset = Dataset.open(packed.path());
     settings = packed.settings();
     order = packed.order(settings, 0, EPOCHS);
     assertThat(order.getFirst()).hasSize((int) LAST + 1);
+  }
+
+  @AfterAll
+  static void close() {
+    dataset.close();
   }
 
   @BeforeEach
@@ -41,7 +50,11 @@ abstract class RankFeedTesting {
   }
 
   static RankFeed open(Settings of) {
-    return new RankFeed(0, of, 1, PostOffice.alone(1, 2), PeerCaches.NONE, line -> {});
+    return open(of, dataset);
+  }
+
+  static RankFeed open(Settings of, Dataset from) {
+    return new RankFeed(0, of, from, PostOffice.alone(1, 2), PeerCaches.NONE, line -> {});
   }
 
   static RankFeed open() {

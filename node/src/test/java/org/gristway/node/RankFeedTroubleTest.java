@@ -11,6 +11,7 @@ import java.util.Collections;
 import java.util.List;
 import org.gristway.Failure;
 import org.gristway.Failure.Kind;
+import org.gristway.dataset.Dataset;
 import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
@@ -24,7 +25,8 @@ class RankFeedTroubleTest extends RankFeedTesting {
   void a_failure_is_told_to_everyone_who_asks(@TempDir Path other) throws Exception {
     Packed damaged = Packed.in(other);
     damaged.damage();
-    try (RankFeed feed = open(damaged.settings("strict=true"))) {
+    try (Dataset opened = Dataset.open(damaged.path());
+        RankFeed feed = open(damaged.settings("strict=true"), opened)) {
       for (int attempt = 0; attempt < 3; attempt++) {
         Throwable told =
             catchThrowable(
@@ -47,9 +49,15 @@ class RankFeedTroubleTest extends RankFeedTesting {
     damaged.damage();
     List<String> notices = Collections.synchronizedList(new ArrayList<>());
     int differ = 0;
-    try (RankFeed feed =
-        new RankFeed(
-            0, damaged.settings(), 1, PostOffice.alone(1, 2), PeerCaches.NONE, notices::add)) {
+    try (Dataset opened = Dataset.open(damaged.path());
+        RankFeed feed =
+            new RankFeed(
+                0,
+                damaged.settings(),
+                opened,
+                PostOffice.alone(1, 2),
+                PeerCaches.NONE,
+                notices::add)) {
       for (long step = 0; step <= LAST; step++) {
         List<Long> given = take(feed, "client", 0, step, 1);
         List<Long> due = sound.getFirst().get((int) step);
@@ -64,12 +72,29 @@ class RankFeedTroubleTest extends RankFeedTesting {
   }
 
   @Test
+  void a_dataset_that_is_replaced_is_not_begun_anew_with(@TempDir Path other) throws Exception {
+    Packed replaced = Packed.in(other);
+    List<List<Long>> whole = replaced.order(replaced.settings(), 0, 1).getFirst();
+    try (Dataset opened = Dataset.open(replaced.path());
+        RankFeed feed = open(replaced.settings(), opened)) {
+      assertThat(take(feed, "client", 0, 5, 1)).isEqualTo(whole.get(5));
+      Packed.in(other, 1);
+      assertThatThrownBy(() -> take(feed, "client", 0, 0, 1))
+          .isInstanceOf(Failure.class)
+          .hasMessageContaining("was replaced while a run read it");
+      Packed.in(other); // the same bytes again, in other files
+      assertThat(take(feed, "client", 0, 0, 1)).isEqualTo(whole.getFirst());
+    }
+  }
+
+  @Test
   void when_it_cannot_begin_anew_the_next_request_tries_again(@TempDir Path other)
       throws Exception {
     Packed moving = Packed.in(other);
     Path elsewhere = other.resolve("elsewhere.gw");
     List<List<Long>> whole = moving.order(moving.settings(), 0, 1).getFirst();
-    try (RankFeed feed = open(moving.settings())) {
+    try (Dataset opened = Dataset.open(moving.path());
+        RankFeed feed = open(moving.settings(), opened)) {
       assertThat(take(feed, "client", 0, 5, 1)).isEqualTo(whole.get(5));
       long counted = feed.counters().get(ReadCounter.SAMPLES);
       Files.move(moving.path(), elsewhere);
@@ -92,16 +117,17 @@ class RankFeedTroubleTest extends RankFeedTesting {
   @Test
   void a_chunk_that_is_missing_is_told_to_whoever_asks(@TempDir Path other) throws Exception {
     Packed incomplete = Packed.in(other);
-    try (RankFeed feed = open(incomplete.settings())) {
+    try (Dataset opened = Dataset.open(incomplete.path());
+        RankFeed feed = open(incomplete.settings(), opened)) {
       take(feed, "client", 0, 5, 1);
       Files.delete(incomplete.path().resolve("chunk-000001.gwc"));
       assertThatThrownBy(() -> take(feed, "client", 0, 0, 1))
           .isInstanceOf(Failure.class)
           .hasMessageContaining("chunks is missing: chunk-000001.gwc, ");
+      assertThatThrownBy(() -> open(incomplete.settings(), opened).close())
+          .isInstanceOf(Failure.class)
+          .hasMessageContaining("chunks is missing: chunk-000001.gwc, ");
     }
-    assertThatThrownBy(() -> open(incomplete.settings()).close())
-        .isInstanceOf(Failure.class)
-        .hasMessageContaining("chunks is missing: chunk-000001.gwc, ");
     assertThat(Packed.memoryFiles()).isEqualTo(memoryBefore);
   }
 }

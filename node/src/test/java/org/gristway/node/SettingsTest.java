@@ -41,6 +41,18 @@ class SettingsTest {
   }
 
   @Test
+  void nodes_with_other_content_under_the_same_names_do_not_intend_the_same(@TempDir Path other) {
+    try (Dataset here = Dataset.open(packed.path());
+        Dataset there = Dataset.open(Packed.in(other, 1).path());
+        Dataset copy = Dataset.open(Packed.in(other.resolve("copy")).path())) {
+      Settings settings = packed.settings();
+      assertThat(there.snapshot().datasetId()).isEqualTo(here.snapshot().datasetId());
+      assertThat(settings.intent(there.snapshot())).isNotEqualTo(settings.intent(here.snapshot()));
+      assertThat(settings.intent(copy.snapshot())).isEqualTo(settings.intent(here.snapshot()));
+    }
+  }
+
+  @Test
   void they_say_how_a_rank_is_read() {
     LoaderOptions options =
         options(
