@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import transforms
 from conftest import PackedFiles
+from processes import command
 from reading import flat, keyed
 
 import gristway
@@ -93,20 +94,20 @@ def test_workers_that_cannot_all_be_started_leave_none(
     small: PackedFiles, node: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = pools._Worker._start
-    started: list[Any] = []
+    started: list[int] = []
 
     def refuses_the_third(worker: Any) -> None:
         if len(started) == 2:
             raise BlockingIOError("no more processes")
         start(worker)
-        started.append(worker._process)
+        started.append(worker.pid)
 
     monkeypatch.setattr(pools._Worker, "_start", refuses_the_third)
     with keyed(small, node.name, num_workers=3, multiprocessing_context="fork") as loader:
         with pytest.raises(BlockingIOError, match="no more processes"):
             next(iter(loader))
         assert len(started) == 2
-        assert all(process.exitcode is not None for process in started)
+        assert not any(command(pid) for pid in started)
 
 
 @pytest.mark.limit(60)

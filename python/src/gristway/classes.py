@@ -14,8 +14,8 @@ import weakref
 from gristway.errors import WrongCallError
 from gristway.source import Source
 
-# By who reads it: where the dataset is, and the numbers by name once they were asked for.
-_open: weakref.WeakKeyDictionary[Source, tuple[str, dict[str, int] | None]]
+# By who reads it: where the dataset is, and the numbers of its classes by name.
+_open: weakref.WeakKeyDictionary[Source, tuple[str, dict[str, int]]]
 _open = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -23,22 +23,17 @@ _lock = threading.Lock()
 def compare_classes(source: Source, path: str) -> None:
     """Notes a dataset that was opened.
 
-    Raises WrongCallError if a class has another number in one that is open already. Nothing is asked of
-    the nodes while all that is open is one dataset.
+    Raises WrongCallError if a class has another number in one that is open already. Each dataset is
+    asked once, when it is opened: the node of one that nobody uses any more may be gone.
     """
     path = os.path.realpath(path)
+    numbers = source.classes()
     with _lock:
-        others = [
-            each for each, (there, _) in _open.items() if there != path and not each.is_closed
-        ]
-        numbers = source.classes() if others else None
-        for other in others if numbers else []:
-            there, known = _open[other]
-            if known is None:
-                known = other.classes()
-                _open[other] = (there, known)
+        for other, (there, known) in list(_open.items()):
+            if there == path or other.is_closed:
+                continue
             for name, number in known.items():
-                if numbers and numbers.get(name, number) != number:
+                if numbers.get(name, number) != number:
                     source.close()
                     raise WrongCallError(
                         f"class '{name}' is {number} in {there} and {numbers[name]} in {path}: pack one"

@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.UUID;
-import java.util.concurrent.atomic.LongAdder;
 
 /**
  * An open file, read and written at given offsets straight from and to native memory.
@@ -23,7 +22,6 @@ public final class NativeFile implements AutoCloseable {
 
   private final Path path;
   private final int fd;
-  private final LongAdder shortReads = new LongAdder();
   private volatile boolean direct;
 
   private NativeFile(Path path, int fd, boolean direct) {
@@ -194,18 +192,12 @@ public final class NativeFile implements AutoCloseable {
    * @param count of the bytes that the last read gave
    */
   private long readOnFrom(long done, int count) throws IOException {
-    shortReads.increment();
     if (count < DIRECT_ALIGNMENT) {
       Posix.readThroughPageCache(fd);
       direct = false;
       return done;
     }
     return done & -DIRECT_ALIGNMENT;
-  }
-
-  /** How many direct reads have given less than there is, up to the middle of a page. */
-  public long shortReads() {
-    return shortReads.sum();
   }
 
   /** Some file systems let a file be opened for direct reads, and then refuse to do them. */
