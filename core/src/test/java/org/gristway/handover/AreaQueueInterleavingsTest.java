@@ -112,7 +112,7 @@ class AreaQueueInterleavingsTest {
   void calls_at_once_are_as_if_one_came_after_the_other() {
     new ModelCheckingOptions()
         .iterations(Thorough.count(5, 50))
-        .invocationsPerIteration(Thorough.count(60, 1000))
+        .invocationsPerIteration(Thorough.count(30, 1000))
         .threads(THREADS)
         .actorsPerThread(CALLS)
         .actorsBefore(0)
@@ -125,7 +125,7 @@ class AreaQueueInterleavingsTest {
   void calls_at_once_in_free_running_threads_are_as_if_one_came_after_the_other() {
     new StressOptions()
         .iterations(Thorough.count(5, 50))
-        .invocationsPerIteration(Thorough.count(300, 10_000))
+        .invocationsPerIteration(Thorough.count(100, 10_000))
         .threads(THREADS)
         .actorsPerThread(CALLS)
         .actorsBefore(0)
@@ -137,7 +137,7 @@ class AreaQueueInterleavingsTest {
   @Test
   void a_builder_and_a_trainer_with_one_area_come_to_an_end() {
     Lincheck.runConcurrentTest(
-        Thorough.count(40, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AreaQueue queue = new AreaQueue(1);
           int[] built = new int[1];
@@ -166,7 +166,7 @@ class AreaQueueInterleavingsTest {
   @Test
   void two_builders_that_compete_for_one_area_both_get_it() {
     Lincheck.runConcurrentTest(
-        Thorough.count(40, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AreaQueue queue = new AreaQueue(1);
           int[] seen = new int[1];
@@ -187,7 +187,7 @@ class AreaQueueInterleavingsTest {
   @Test
   void an_abandoned_area_goes_to_whoever_waits() {
     Lincheck.runConcurrentTest(
-        Thorough.count(40, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AreaQueue queue = new AreaQueue(1);
           together(
@@ -201,7 +201,7 @@ class AreaQueueInterleavingsTest {
   @Test
   void the_end_wakes_everyone_who_waits_or_is_about_to() {
     Lincheck.runConcurrentTest(
-        Thorough.count(40, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AreaQueue queue = new AreaQueue(1);
           int[] got = new int[2];

@@ -33,7 +33,7 @@ class FrameInterleavingsTest {
   @Test
   void everyone_who_waits_sees_a_frame_loaded() {
     Lincheck.runConcurrentTest(
-        Thorough.count(60, 1500),
+        Thorough.count(15, 1500),
         () -> {
           Frame frame = new Frame();
           Conversation.Part waiter = () -> check(frame.await().failure() == null);
@@ -49,7 +49,7 @@ class FrameInterleavingsTest {
   @Test
   void a_released_frame_is_used_again() {
     Lincheck.runConcurrentTest(
-        Thorough.count(40, 1500),
+        Thorough.count(15, 1500),
         () -> {
           Frame frame = new Frame();
           Exception failure = new Exception();
@@ -75,7 +75,7 @@ class FrameInterleavingsTest {
     MemoryBudget budget = new MemoryBudget(2 * FRAME);
     try (FramePool pool = new FramePool(2, FRAME, budget)) {
       Lincheck.runConcurrentTest(
-          Thorough.count(40, 1500),
+          Thorough.count(15, 1500),
           () -> {
             together(() -> useTwice(pool, budget, 0), () -> useTwice(pool, budget, 1));
             check(budget.resident() == 0);
@@ -99,7 +99,7 @@ class FrameInterleavingsTest {
   @Test
   void reads_of_two_lanes_arrive_and_closing_ends_the_readers() {
     Lincheck.runConcurrentTest(
-        Thorough.count(30, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
           LoadQueue queue = new LoadQueue(2, 1, Threads.PLATFORM, ONCE);
@@ -124,7 +124,7 @@ class FrameInterleavingsTest {
   @Test
   void closing_returns_whatever_still_waits_to_be_read() {
     Lincheck.runConcurrentTest(
-        Thorough.count(30, 1500),
+        Thorough.count(15, 1500),
         () -> {
           AtomicInteger reads = new AtomicInteger();
           LoadQueue queue = new LoadQueue(1, 1, Threads.PLATFORM, ONCE);

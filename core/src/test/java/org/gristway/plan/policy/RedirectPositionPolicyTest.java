@@ -17,6 +17,7 @@ import org.gristway.plan.PlanStep.Deliver;
 import org.gristway.plan.PlanStep.Load;
 import org.gristway.plan.Pulled;
 import org.gristway.plan.ReadPolicy;
+import org.gristway.plan.SampleLayout;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
 import org.junit.jupiter.api.Tag;
@@ -78,12 +79,13 @@ class RedirectPositionPolicyTest extends BoundedPolicyContract {
     Map<Extent, Integer> loads = new HashMap<>(); // how many come up to each
     List<Load> all = Pulled.loads(lane);
     all.forEach(load -> loads.put(load.extent(), loads.size() + 1));
+    SampleLayout layout = Layouts.fixed(40_960, SAMPLE_BYTES);
     int loaded = 0;
     for (PlanStep step : lane) {
       switch (step) {
         case Load _ -> loaded++;
         case Deliver deliver -> {
-          Extent extent = Layouts.fixed(40_960, SAMPLE_BYTES).location(deliver.sample());
+          Extent extent = layout.location(deliver.sample());
           assertThat(loaded)
               .isGreaterThanOrEqualTo(
                   Math.min(all.size(), loads.get(extent) + PositionLane.SPARE_FRAMES - 1));
