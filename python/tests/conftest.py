@@ -27,6 +27,8 @@ pytest_plugins = ["tags", "limits"]
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 # How long processes may take to end after the test that started them.
 GRACE_SECONDS = 5
+# Small enough for a test's dataset to have several.
+CHUNKS = "--chunk-size=64KiB"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,12 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ["GRISTWAY_JAR"] = str(java.jar())
         except MachineError as error:
             pytest.exit(str(error), returncode=3)
-
-
-@pytest.fixture(scope="session")
-def thorough() -> bool:
-    """Whether this is the long run, in which tests try all of their cases."""
-    return os.environ.get("GRISTWAY_THOROUGH", "") not in ("", "0")
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +122,9 @@ def dataset(
     """Returns a function that gives a dataset of small files: dataset(samples=100, labels=10).
 
     `size` is that of every sample, or the smallest and the largest; bytes and sizes follow from a
-    sample's key. With `labels` the samples lie in so many folders, in turn. `pack` are more options
-    for `gristway pack`. Calls with the same arguments give the same dataset.
+    sample's key. With `labels` the samples lie in so many folders, in turn. Chunks are small, so that
+    there are several, as in any dataset that somebody trains with. `pack` are more options for
+    `gristway pack`. Calls with the same arguments give the same dataset.
     """
     made: dict[tuple[object, ...], PackedFiles] = {}
 
@@ -142,7 +139,7 @@ def dataset(
         key = (samples, sizes, labels, pack)
         if key not in made:
             packed = _write_files(tmp_path_factory.mktemp("dataset"), samples, sizes, labels)
-            gristway_command("pack", *pack, packed.files, packed.path)
+            gristway_command("pack", CHUNKS, *pack, packed.files, packed.path)
             made[key] = packed
         return made[key]
 

@@ -4,17 +4,22 @@ A test has the tag `torch` if it carries the marker of that name, as all tests d
 name begins with test_torch, and `python` otherwise. Where PyTorch is missing, tests with the tag
 `torch` are skipped; of a file that is skipped whole nobody knows how many tests are in it, so it
 counts as one.
+
+A test with the marker `thorough` is of the thorough run alone. In any other run it is skipped, and
+does not count as skipped: it is the marker that says so, and never the reason of a skip.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 TAGS = ("python", "torch")
+THOROUGH_MARKER = "thorough"
 
 
 class Row:
@@ -64,10 +69,11 @@ class Tally:
         return self._rows.setdefault(tag, Row())
 
     def _skip(self, row: Row, report: pytest.TestReport | pytest.CollectReport) -> None:
+        marks = report.keywords if isinstance(report, pytest.TestReport) else ()
+        if THOROUGH_MARKER in marks and not is_thorough():
+            return  # it is not of this run at all
         # Of a skip, pytest keeps file, line and "Skipped: reason".
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
-        if "in the thorough run" in text:
-            return  # it is not of this run at all
         row.skipped += 1
         row.reasons.add(" ".join(text.removeprefix("Skipped: ").split()) or "no reason given")
 
@@ -84,6 +90,17 @@ def file_tag(path: Path) -> str:
     return "torch" if path.name.startswith("test_torch") else "python"
 
 
+def is_thorough() -> bool:
+    """Returns whether this is the long run, in which tests try all of their cases."""
+    return os.environ.get("GRISTWAY_THOROUGH", "") not in ("", "0")
+
+
+@pytest.fixture(scope="session")
+def thorough() -> bool:
+    """Whether this is the long run, in which tests try all of their cases."""
+    return is_thorough()
+
+
 def without_torch() -> str:
     """Returns why tests with the tag `torch` cannot run, nothing if they can."""
     return "" if importlib.util.find_spec("torch") else "PyTorch is not installed"
@@ -95,6 +112,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "torch: needs PyTorch")
+    config.addinivalue_line("markers", "thorough: is of the thorough run alone")
     file = config.getoption("--tags")
     if file is not None:
         config.pluginmanager.register(Tally(file.resolve()))
@@ -115,3 +133,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("torch")
         if reason and item.get_closest_marker("torch"):
             item.add_marker(pytest.mark.skip(reason=reason))
+        if item.get_closest_marker(THOROUGH_MARKER) and not is_thorough():
+            item.add_marker(pytest.mark.skip(reason="in the thorough run"))

@@ -21,7 +21,6 @@ from processes import assert_no_node, command, nodes
 
 NODE_1_IS_LOST = "MachineError: node 1 at 127.0.0.1:"
 THOROUGH = os.environ.get("GRISTWAY_THOROUGH", "") not in ("", "0")
-IN_THE_THOROUGH_RUN = pytest.mark.skipif(not THOROUGH, reason="in the thorough run")
 READING: dict[str, Any] = {"batch_size": 4, "seed": 5, "memory": "64KiB", "extent": "8KiB"}
 SAMPLES = 300
 
@@ -236,7 +235,7 @@ def test_nodes_read_what_is_placed_on_their_own_disks(
     gristway_command: Callable[..., subprocess.CompletedProcess[str]],
     dataset: Callable[..., PackedFiles],
 ) -> None:
-    chunks = dataset(samples=SAMPLES, size=(200, 3000), pack=("--chunk-size", "64KiB"))
+    chunks = dataset(samples=SAMPLES, size=(200, 3000))
     own = [tmp_path / "a.gw", tmp_path / "b.gw", tmp_path / "c.gw"]
     gristway_command("place", chunks.path, "--nodes", 3, *own)
     with job(own, 3, ranks_here, exchange=1, homes="placed", **READING) as running:
@@ -266,7 +265,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-@pytest.mark.parametrize("keeps", ["extents", pytest.param("samples", marks=IN_THE_THOROUGH_RUN)])
+@pytest.mark.parametrize("keeps", ["extents", pytest.param("samples", marks=pytest.mark.thorough)])
 def test_a_full_disk_costs_reads_and_not_the_job(
     packed: PackedFiles, runtime_dir: Path, tmp_path: Path, keeps: str
 ) -> None:
@@ -363,7 +362,7 @@ def all_are_told(running: Job, lost: int, begin: float, strike: str, exchange: f
     return own
 
 
-@IN_THE_THOROUGH_RUN
+@pytest.mark.thorough
 def test_a_node_that_was_stopped_for_20_seconds_ends_when_it_wakes(
     packed: PackedFiles, runtime_dir: Path
 ) -> None:

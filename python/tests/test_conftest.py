@@ -8,16 +8,21 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
+TAG_TABLE = TESTS.parents[1] / "scripts" / "tag-table.awk"
 
 
-def run_pytest(folder: Path, *arguments: str) -> str:
+def run_pytest(folder: Path, *arguments: str, **variables: str) -> str:
     """Runs the tests in a folder with the plugins of this one, and returns what is printed."""
     (folder / "pytest.ini").touch()
     conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
     (folder / "conftest.py").write_text(conftest.replace("GRACE_SECONDS = 5", "GRACE_SECONDS = 1"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ["PYTHONPATH"]])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ["PYTHONPATH"]]),
+            **variables,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -57,6 +62,34 @@ def test_many(number):
         "python\t6\t3\t2\tno disk; no luck; odd",
         "torch\t2\t0\t0\t",
     ]
+
+
+def test_a_marker_and_no_reason_exempts_a_skip_from_being_counted(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(
+        """
+import pytest
+
+@pytest.mark.thorough
+def test_marked(): assert False
+@pytest.mark.parametrize("each", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_cases(each): assert each == 1
+def test_prose(): pytest.skip("in the thorough run")
+@pytest.mark.skip(reason="in the thorough run")
+def test_marked_otherwise(): pass
+"""
+    )
+    counts = tmp_path / "python.tsv"
+    output = run_pytest(tmp_path, "--tags", str(counts), GRISTWAY_THOROUGH="")
+    assert counts.read_text() == "python\t1\t0\t2\tin the thorough run\n", output
+    output = run_pytest(tmp_path, "--tags", str(counts), GRISTWAY_THOROUGH="1")
+    assert counts.read_text() == "python\t3\t2\t2\tin the thorough run\n", output
+    # Whoever requires the tag is told of the two skips.
+    table = subprocess.run(
+        ["awk", "-v", "require=python", "-v", "partial=1", "-f", TAG_TABLE, os.devnull, counts],
+        capture_output=True,
+        text=True,
+    )
+    assert table.returncode != 0 and "2 skipped" in table.stdout + table.stderr
 
 
 def test_without_torch_its_tests_are_skipped_and_not_even_imported(tmp_path: Path) -> None:

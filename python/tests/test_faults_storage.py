@@ -24,7 +24,7 @@ READING = {"memory": "128KiB", "extent": "8KiB"}
 
 @pytest.fixture(scope="module")
 def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
-    return dataset(samples=400, size=(500, 1500), pack=("--chunk-size", "64KiB"))
+    return dataset(samples=400, size=(500, 1500))
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def together(ranks: int, work: Callable[[int], Any]) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def many_chunks(dataset: Callable[..., PackedFiles]) -> PackedFiles:
-    packed = dataset(samples=CHUNKS, size=(33_000, 36_000), pack=("--chunk-size", "64KiB"))
+    packed = dataset(samples=CHUNKS, size=(33_000, 36_000))
     assert len(list(packed.path.glob("chunk-*"))) == CHUNKS
     return packed
 

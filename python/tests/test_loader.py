@@ -140,12 +140,9 @@ def test_the_order_is_the_same_with_any_workers(
         assert [list(loader), list(loader)] == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.limit(900)
-def test_the_order_is_the_same_with_all_workers(
-    small: PackedFiles, node: Served, thorough: bool
-) -> None:
-    if not thorough:
-        pytest.skip("all start methods with all worker counts: in the thorough run")
+def test_the_order_is_the_same_with_all_workers(small: PackedFiles, node: Served) -> None:
     with keyed(small, node.name) as loader:
         expected = [list(loader), list(loader)]
     for count, start, persists, ahead in itertools.product(

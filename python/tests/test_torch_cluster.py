@@ -20,7 +20,6 @@ from conftest import descendants
 from namespaces import NETWORK, machines
 from pictures import PICTURES, Pictures, pictures
 from processes import nodes
-from test_cluster import IN_THE_THOROUGH_RUN
 from test_torch_examples import EXAMPLES
 
 __all__ = ["pictures"]
@@ -57,7 +56,7 @@ class Place:
     inside: Callable[[int], list[str]] = lambda node: []
 
 
-@pytest.fixture(params=["namespaces", pytest.param("loopback", marks=IN_THE_THOROUGH_RUN)])
+@pytest.fixture(params=["namespaces", pytest.param("loopback", marks=pytest.mark.thorough)])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if request.param == "loopback":
         yield Place()

@@ -93,12 +93,11 @@ def test_the_order_is_the_same_with_any_workers(
         assert numbers(loader) == expected[epoch]
 
 
+@pytest.mark.thorough
 @pytest.mark.limit(900)
 def test_the_order_is_the_same_with_all_workers(
-    small: PackedFiles, node: Served, expected: list[list[int]], thorough: bool
+    small: PackedFiles, node: Served, expected: list[list[int]]
 ) -> None:
-    if not thorough:
-        pytest.skip("all start methods with all worker counts: in the thorough run")
     for start, count, persists, sets_epoch in itertools.product(
         ("fork", "spawn", "forkserver"), (1, 3), (False, True), (False, True)
     ):

@@ -106,12 +106,11 @@ def test_the_order_is_the_same_with_any_workers(
     assert [flat(loader) for _ in range(EPOCHS)] == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.limit(900)
 def test_the_order_is_the_same_with_all_workers(
-    small: PackedFiles, node: Served, expected: list[list[str]], thorough: bool
+    small: PackedFiles, node: Served, expected: list[list[str]]
 ) -> None:
-    if not thorough:
-        pytest.skip("all start methods with all worker counts: in the thorough run")
     for start, count, persists in itertools.product(
         ("fork", "spawn", "forkserver"), (1, 3), (False, True)
     ):
