@@ -32,7 +32,7 @@ def transform(sample):
 def main():
     torch.manual_seed(1)
     dist.init_process_group("gloo")
-    rank, size = dist.get_rank(), dist.get_world_size()
+    rank = dist.get_rank()
     dataset, checkpoint, *log = sys.argv[1:]
     told = []
     signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
