@@ -142,7 +142,8 @@ def test_a_running_loader_can_be_set_back(
         state = loader.state_dict()
         list(itertools.islice(iterator, 3))
         loader.load_state_dict(state)
-        assert list(iterator) == []  # that iteration is over
+        with pytest.raises(WrongCallError, match="ended, since a state was loaded"):
+            next(iterator)
         assert loader.state_dict() == state
         assert list(loader) == expected[0][2:]
         assert list(loader) == expected[1]
