@@ -9,10 +9,12 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pytest
 
 _Result = TypeVar("_Result")
 
@@ -179,3 +181,27 @@ def fake_java(home: Path, script: str) -> Path:
     program.write_text(script)
     program.chmod(0o755)
     return home
+
+
+@contextlib.contextmanager
+def memory_limit(size: int) -> Iterator[Path]:
+    """A control group for processes that may have so much memory: write their ids into this file."""
+    v1 = Path("/sys/fs/cgroup/memory")
+    is_v1 = (v1 / "memory.limit_in_bytes").exists()
+    group = (v1 if is_v1 else Path("/sys/fs/cgroup")) / f"gristway-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("no control groups for memory here")
+    try:
+        (group / ("memory.limit_in_bytes" if is_v1 else "memory.max")).write_text(str(size))
+        yield group / "cgroup.procs"
+    finally:
+        # Processes that have just ended are counted for a moment.
+        eventually(lambda: _removed(group), "the control group is removed")
+
+
+def _removed(group: Path) -> bool:
+    with contextlib.suppress(OSError):
+        group.rmdir()
+    return not group.exists()

@@ -16,7 +16,16 @@ from pathlib import Path
 import pytest
 from conftest import PackedFiles
 from faults import keys, opened, raised
-from processes import apart, assert_no_node, eventually, fake_java, kill, nodes, the_node
+from processes import (
+    apart,
+    assert_no_node,
+    eventually,
+    fake_java,
+    kill,
+    memory_limit,
+    nodes,
+    the_node,
+)
 
 import gristway
 from gristway import java
@@ -119,30 +128,6 @@ def test_a_heap_that_is_too_small_is_called_that(
 # ---- memory -------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _memory_limit(size: int) -> Iterator[Path]:
-    """A control group for processes that may have so much memory: write their ids into this file."""
-    v1 = Path("/sys/fs/cgroup/memory")
-    is_v1 = (v1 / "memory.limit_in_bytes").exists()
-    group = (v1 if is_v1 else Path("/sys/fs/cgroup")) / f"gristway-test-{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError:
-        pytest.skip("no control groups for memory here")
-    try:
-        (group / ("memory.limit_in_bytes" if is_v1 else "memory.max")).write_text(str(size))
-        yield group / "cgroup.procs"
-    finally:
-        # Processes that have just ended are counted for a moment.
-        eventually(lambda: _removed(group), "the control group is removed")
-
-
-def _removed(group: Path) -> bool:
-    with contextlib.suppress(OSError):
-        group.rmdir()
-    return not group.exists()
-
-
 @needs_root
 def test_more_memory_than_is_free_is_refused_with_what_would_fit(
     dataset: Callable[..., PackedFiles], runtime_dir: Path
@@ -157,7 +142,7 @@ def test_more_memory_than_is_free_is_refused_with_what_would_fit(
             next(iter(loader))
         return str(caught.value), caught.value.kind
 
-    with _memory_limit(280 << 20) as group:
+    with memory_limit(280 << 20) as group:
         message, kind = apart(work)
         assert_no_node(runtime_dir)
     assert kind == "environment" and "\n" not in message

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 from gristway.errors import HungNodeError, LostNodeError, MachineError, WrongCallError, failure
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 _HELLO, _BATCH, _ASK, _RELEASE, _DESCRIBE, _STATE, _STATS, _BYE, _CLASSES = range(1, 10)
-_WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE = range(16, 23)
+_WELCOME, _PIECES, _DESCRIPTION, _TEXT, _OVER, _FAILED, _NOTICE, _FULL = range(16, 24)
 
 _HEAD = struct.Struct("<IB")
 _PIECE = struct.Struct("<qiqqqii")
@@ -39,6 +39,11 @@ _SILENT_SECONDS = 4
 _UNHEARD_SECONDS = 30.0  # then one that may take its time is spoken of
 _LEAVE_SECONDS = 5.0
 _ANSWER_SECONDS = 2
+
+# How long to ask for a batch that the node has no room for before others are released: those that
+# are on their way to a trainer, or are being transformed, are soon. Who keeps them on purpose is told.
+_FULL_SECONDS = 120.0
+_FULL_PAUSE_SECONDS = 0.01
 
 _log = logging.getLogger("gristway")
 
@@ -278,6 +283,13 @@ class Connection:
         if reply == _FAILED and was_ahead:
             # What was wrong when this was sent, such as too little memory, may be right by now.
             self._ask(kind, body)
+            reply, content = self._reply()
+        deadline = time.monotonic() + _FULL_SECONDS
+        while reply == _FULL:
+            if time.monotonic() > deadline:
+                raise WrongCallError(content.decode())
+            time.sleep(_FULL_PAUSE_SECONDS)
+            self._ask(kind, body)  # and tells what was released
             reply, content = self._reply()
         if reply == expected:
             if ahead is not None:

@@ -81,6 +81,9 @@ class Loader:
         cache, cache_disk: memory, and bytes of a disk of this machine, beside `memory`, in which
             what was read is kept for later epochs; `cache_folder` is on that disk.
         version: of the dataset, from 1; the newest when not given. A state brings its own.
+        handover: the most memory that batches on their way take, on this machine, shared by its
+            ranks; "auto" is as much as `memory`, but at least 64 MiB, and at most half of what is
+            left free.
         rank, world_size: taken from torchrun's or Slurm's variables when not given.
         node: the name of a node that `gristway serve` runs; a loader starts its own without it.
         compare_classes: raise if a class has another number in another dataset that is open.
@@ -114,6 +117,7 @@ class Loader:
         cache_disk: str | int = 0,
         cache_folder: str | os.PathLike[str] = "",
         version: int | None = None,
+        handover: str | int = "auto",
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -145,6 +149,7 @@ class Loader:
             cache=cache,
             cache_disk=cache_disk,
             cache_folder=os.fspath(cache_folder),
+            handover=handover,
         )
         self._version = version_number(version)
         self._world = find_world(rank, world_size)

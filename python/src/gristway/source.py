@@ -52,6 +52,7 @@ class Reading:
     cache: str | int = 0
     cache_disk: str | int = 0
     cache_folder: str = ""
+    handover: str | int = "auto"
 
     def settings(self, world: World, meeting: Meeting) -> str:
         """As a node takes them."""
@@ -97,6 +98,7 @@ class Reading:
             "homes": self.homes,
             "cache": _size(self.cache, "cache") if self.cache else 0,
             "cache-disk": _size(self.cache_disk, "cache_disk") if self.cache_disk else 0,
+            "handover": 0 if self.handover == "auto" else _size(self.handover, "handover"),
             "cache-folder": os.path.abspath(self.cache_folder) if self.cache_folder else "",
         }
         return "".join(f"{name}={value}\n" for name, value in values.items())

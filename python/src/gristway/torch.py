@@ -86,6 +86,7 @@ class StreamDataset(IterableDataset[Any]):
         cache_disk: str | int = 0,
         cache_folder: str | os.PathLike[str] = "",
         version: int | None = None,
+        handover: str | int = "auto",
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -111,6 +112,7 @@ class StreamDataset(IterableDataset[Any]):
             cache=cache,
             cache_disk=cache_disk,
             cache_folder=os.fspath(cache_folder),
+            handover=handover,
         )
         self._source = Source(
             reading, find_world(rank, world_size), node=node, version=version_number(version)
@@ -269,6 +271,7 @@ class MapDataset(Dataset[Any]):
         max_damage: float = 0.001,
         storage_timeout: float = 30.0,
         version: int | None = None,
+        handover: str | int = "auto",
         rank: int | None = None,
         world_size: int | None = None,
         node: str | None = None,
@@ -290,6 +293,7 @@ class MapDataset(Dataset[Any]):
             strict=strict,
             max_damage=max_damage,
             storage_timeout=storage_timeout,
+            handover=handover,
         )
         self._reading = reading
         self._node = node

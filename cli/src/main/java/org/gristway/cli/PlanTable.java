@@ -9,6 +9,7 @@ import org.gristway.handover.Handover;
 import org.gristway.plan.LabelMix;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.Quality;
+import org.gristway.read.Admission;
 
 /**
  * What {@code plan} tells people: a table with a row for each policy, and below them one for each
@@ -101,11 +102,13 @@ final class PlanTable {
   String world() {
     PlanInputs inputs = outlook.inputs();
     return String.format(
-        "%s on %s with %s of memory each, and about %s for batches; %s with batches of %s",
+        "%s on %s with %s of memory each, and about %s for batches, at most %s; %s with"
+            + " batches of %s",
         Text.count(inputs.world().ranks(), "rank"),
         Text.count(inputs.world().nodes(), "node"),
         Text.bytes(outlook.memoryBytes()),
         Text.bytes(handoverBytes(inputs, outlook.datasetBytes())),
+        Text.bytes(Math.max(Admission.SMALLEST_HANDOVER, outlook.memoryBytes())),
         Text.count(inputs.shares().steps(), "step"),
         Text.number(inputs.settings().batchSize()));
   }

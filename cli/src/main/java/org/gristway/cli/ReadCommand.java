@@ -66,6 +66,15 @@ final class ReadCommand implements CliCommand {
   private long cacheMemory;
 
   @Option(
+      names = "--handover",
+      paramLabel = "SIZE",
+      converter = ByteSize.class,
+      description =
+          "The most memory that batches on their way take, shared by the ranks (default: as much as"
+              + " --memory, but at least 64MiB, and at most half of what is left free).")
+  private long handover;
+
+  @Option(
       names = "--cache-disk",
       paramLabel = "SIZE",
       converter = ByteSize.class,
@@ -188,6 +197,7 @@ final class ReadCommand implements CliCommand {
         .withMaxDamage(maxDamage)
         .withStorageTimeout(Duration.ofSeconds(storageTimeout))
         .withThreads(threads)
+        .withHandover(handover)
         .withCache(new Cache(cacheMemory, cacheDisk, cacheFolder));
   }
 

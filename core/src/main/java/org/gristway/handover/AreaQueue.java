@@ -1,6 +1,10 @@
 package org.gristway.handover;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -10,15 +14,35 @@ import org.jspecify.annotations.Nullable;
  * batch, then ready, then taken by the trainer, then released and free again.
  *
  * <p>Batches are taken in the order in which they are published. With no area free, building waits:
- * that is the back-pressure of a slow trainer. Any thread may call anything.
+ * that is the back-pressure of a slow trainer. The same holds where areas are free and there is no
+ * memory to build in: see {@link Choice}. Any thread may call anything.
  */
 public final class AreaQueue {
 
   /** In place of an area: there is none and will be none. */
   public static final int NONE = -1;
 
-  /** In place of an area: the trainer holds them all, so that none can ever get ready. */
+  /**
+   * In place of an area: the trainer holds them all, or all memory that there is for them, so that
+   * none can ever get ready.
+   */
   public static final int ALL_TAKEN = -2;
+
+  /** Chooses an area to build in. */
+  public interface Choice {
+
+    /**
+     * One of the free areas, which is removed from them; {@link #NONE} if there is no memory for
+     * what is to be built. Others may be removed too, and must be abandoned later. Is called with
+     * the queue's lock held, and with at least one area.
+     *
+     * @param free those that were used last come first
+     */
+    int from(Deque<Integer> free);
+  }
+
+  /** Between two looks for memory, which may be given back elsewhere. */
+  private static final long LOOK_AGAIN_MILLIS = 20;
 
   private int areas;
   private final ReentrantLock lock = new ReentrantLock();
@@ -26,6 +50,8 @@ public final class AreaQueue {
   private final ArrayDeque<Integer> free = new ArrayDeque<>();
   private final ArrayDeque<Integer> ready = new ArrayDeque<>();
   private int taken;
+  private int claimed;
+  private boolean isStarved; // who builds has found areas, and no memory
   private boolean ended;
   private @Nullable Throwable failure;
 
@@ -38,12 +64,36 @@ public final class AreaQueue {
 
   /** An area to build a batch in, when one is free; {@link #NONE} once the queue has ended. */
   public int claim() throws InterruptedException {
+    return claim(Deque::pop, true); // the one used last, which the processor may still know
+  }
+
+  /**
+   * The same with a choice among the free ones.
+   *
+   * @param waits until there is one; otherwise {@link #ALL_TAKEN} tells that there is none now
+   */
+  public int claim(Choice choice, boolean waits) throws InterruptedException {
     lock.lockInterruptibly();
     try {
-      while (free.isEmpty() && !ended) {
-        changed.await();
+      while (!ended) {
+        int before = free.size();
+        int area = before == 0 ? NONE : choice.from(free);
+        claimed += before - free.size();
+        isStarved = area == NONE && before > 0;
+        if (area != NONE) {
+          return area;
+        }
+        if (!waits) {
+          return ALL_TAKEN;
+        }
+        if (isStarved) {
+          changed.signalAll(); // who waits to take a batch may be the one who has the memory
+          changed.await(LOOK_AGAIN_MILLIS, TimeUnit.MILLISECONDS);
+        } else {
+          changed.await();
+        }
       }
-      return ended ? NONE : free.pop(); // the one used last, which the processor may still know
+      return NONE;
     } finally {
       lock.unlock();
     }
@@ -53,6 +103,7 @@ public final class AreaQueue {
   public void abandon(int area) {
     lock.lock();
     try {
+      claimed--;
       free.push(area);
       changed.signalAll();
     } finally {
@@ -64,6 +115,7 @@ public final class AreaQueue {
   public void publish(int area) {
     lock.lock();
     try {
+      claimed--;
       ready.add(area);
       changed.signalAll();
     } finally {
@@ -80,7 +132,7 @@ public final class AreaQueue {
     lock.lockInterruptibly();
     try {
       while (ready.isEmpty() && !ended) {
-        if (taken == areas) {
+        if (taken == areas || (isStarved && claimed == 0)) {
           return ALL_TAKEN;
         }
         changed.await();
@@ -110,6 +162,7 @@ public final class AreaQueue {
     lock.lock();
     try {
       taken--;
+      isStarved = false; // until who builds has looked again
       free.push(area);
       changed.signalAll();
     } finally {
@@ -135,6 +188,20 @@ public final class AreaQueue {
         free.add(areas);
       }
       changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes out all areas that nobody uses or builds in: none of them is claimed or taken later. */
+  public List<Integer> drain() {
+    lock.lock();
+    try {
+      List<Integer> unused = new ArrayList<>(free);
+      unused.addAll(ready);
+      free.clear();
+      ready.clear();
+      return unused;
     } finally {
       lock.unlock();
     }

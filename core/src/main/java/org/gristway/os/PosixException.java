@@ -13,6 +13,7 @@ public final class PosixException extends IOException {
   public static final int ENFILE = 23;
   public static final int EMFILE = 24;
   public static final int ENAMETOOLONG = 36;
+  public static final int ENOSYS = 38;
   public static final int ELOOP = 40;
   public static final int EOPNOTSUPP = 95;
   public static final int ESTALE = 116;
@@ -31,6 +32,12 @@ public final class PosixException extends IOException {
 
   PosixException(int number) {
     super(words(number));
+    this.number = number;
+  }
+
+  /** With words of its own, where the usual ones would mislead. */
+  PosixException(int number, String words) {
+    super(words);
     this.number = number;
   }
 
@@ -69,7 +76,7 @@ public final class PosixException extends IOException {
       case 28 -> "No space left on device";
       case 30 -> "Read-only file system";
       case ENAMETOOLONG -> "File name too long";
-      case 38 -> "Function not implemented by this file system";
+      case ENOSYS -> "Function not implemented by this file system";
       case 39 -> "Directory not empty";
       case ELOOP -> "a loop of links";
       case 61 -> "No data available";

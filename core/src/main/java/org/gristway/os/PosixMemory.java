@@ -45,6 +45,11 @@ final class PosixMemory {
     }
   }
 
+  /** Said where a container's filter of system calls leaves this one out. */
+  static final String NO_MEMORY_FILES =
+      "the system call memfd_create is not allowed here; have the container's seccomp profile allow"
+          + " it";
+
   /** Makes a file that has no name anywhere and is gone with its last descriptor and mapping. */
   static int createMemoryFile(String name) throws PosixException {
     Posix.Scratch scratch = Posix.SCRATCH.get();
@@ -56,7 +61,10 @@ final class PosixMemory {
       throw Posix.unexpected(thrown);
     }
     if (result < 0) {
-      throw new PosixException(scratch.errno());
+      int number = scratch.errno();
+      throw number == PosixException.ENOSYS
+          ? new PosixException(number, NO_MEMORY_FILES)
+          : new PosixException(number);
     }
     return result;
   }

@@ -13,9 +13,11 @@ import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.Batch;
+import org.gristway.handover.HandoverRoom;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
+import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Run;
 import org.gristway.plan.RunSteps;
@@ -49,6 +51,7 @@ public final class AskedLoader implements AutoCloseable {
   private final SampleSet set;
   private final boolean redirect;
   private final PlanInputs inputs;
+  private final HandoverRoom room;
   private final long[] asked; // a bit a sample: asked for in this epoch
   private long answered; // samples of the set given in this epoch
   private long repeats;
@@ -61,7 +64,12 @@ public final class AskedLoader implements AutoCloseable {
   private boolean closed;
   private @Nullable Throwable failure; // that has left the plan half carried out
 
-  private AskedLoader(Dataset dataset, LoaderOptions options, SampleSet set, boolean redirect) {
+  private AskedLoader(
+      Dataset dataset,
+      LoaderOptions options,
+      SampleSet set,
+      boolean redirect,
+      @Nullable HandoverRoom shared) {
     this.dataset = dataset;
     dataset.snapshot().hold();
     this.options = options;
@@ -86,7 +94,14 @@ public final class AskedLoader implements AutoCloseable {
             World.of(1),
             settings);
     this.asked = new long[Math.toIntExact(dataset.size() / 64) + 1];
+    this.room = shared == null ? room() : shared;
     begin(0);
+  }
+
+  private HandoverRoom room() {
+    ReadPlan plan = firstRun(0).firstPlan();
+    return new Admission(1)
+        .requests(dataset.snapshot(), options, Engine.residentBytes(plan, options));
   }
 
   /** Answers with exactly the samples that are asked for. */
@@ -94,9 +109,14 @@ public final class AskedLoader implements AutoCloseable {
     return open(path, options.withStrict(true), dataset -> SampleSet.all(dataset.size()), false);
   }
 
-  /** The same over an open dataset, which it closes in the end. */
-  public static AskedLoader exact(Dataset dataset, LoaderOptions options) {
-    return open(dataset, options.withStrict(true), opened -> SampleSet.all(opened.size()), false);
+  /**
+   * The same over an open dataset, which it closes in the end.
+   *
+   * @param room in the handover, which others may share
+   */
+  public static AskedLoader exact(Dataset dataset, LoaderOptions options, HandoverRoom room) {
+    return open(
+        dataset, options.withStrict(true), opened -> SampleSet.all(opened.size()), false, room);
   }
 
   /** Redirects within all samples of the dataset. */
@@ -117,15 +137,19 @@ public final class AskedLoader implements AutoCloseable {
 
   private static AskedLoader open(
       Path path, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
-    return open(Dataset.open(path), options, set, redirect);
+    return open(Dataset.open(path), options, set, redirect, null);
   }
 
   private static AskedLoader open(
-      Dataset dataset, LoaderOptions options, Function<Dataset, SampleSet> set, boolean redirect) {
+      Dataset dataset,
+      LoaderOptions options,
+      Function<Dataset, SampleSet> set,
+      boolean redirect,
+      @Nullable HandoverRoom room) {
     try {
       dataset.refusePortion("read by index");
       dataset.refuseIncomplete();
-      return new AskedLoader(dataset, options, set.apply(dataset), redirect);
+      return new AskedLoader(dataset, options, set.apply(dataset), redirect, room);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -161,7 +185,7 @@ public final class AskedLoader implements AutoCloseable {
     epoch = number;
   }
 
-  private void begin(long number) {
+  private Run firstRun(long number) {
     ReadPolicy policy = Policies.named(inputs.settings().policy());
     if (policy.caches()) {
       throw Failure.wrongCall(
@@ -169,7 +193,11 @@ public final class AskedLoader implements AutoCloseable {
               + " asked for by index",
           policy.name());
     }
-    Run run = Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
+    return Run.beginAt(number, policy, inputs, Long.MAX_VALUE);
+  }
+
+  private void begin(long number) {
+    Run run = firstRun(number);
     RunSteps plan = run.lane(0);
     // Who asks exactly may ask again, so what the page cache has is worth having.
     FolderChunkStore store =
@@ -182,7 +210,7 @@ public final class AskedLoader implements AutoCloseable {
             options.withRanks(1), // whoever asks, all of the set is given by this one
             run.firstPlan(),
             set,
-            1,
+            List.of(room),
             MOST_OPEN,
             store,
             Threads.PLATFORM,
@@ -196,9 +224,24 @@ public final class AskedLoader implements AutoCloseable {
    * As many samples as indices, in one batch. It is the caller's until it is closed.
    *
    * @throws Failure (wrong call) if an index is outside the set, or was asked for before in this
-   *     epoch; nothing has changed then
+   *     epoch, nothing has changed then; or if the batches that are open leave no room for another
    */
   public synchronized Batch get(long... indices) {
+    Batch batch = getIfRoom(indices);
+    if (batch == null) {
+      Failure full =
+          Failure.wrongCall(
+              "batches that are in use have %d of the %d bytes that they may have at once: close a"
+                  + " batch before asking for more, or give the handover more memory",
+              room.taken(), room.most());
+      failure = full;
+      throw full;
+    }
+    return batch;
+  }
+
+  /** The same; null if the batches that are open leave no room, which others may have. */
+  public synchronized @Nullable Batch getIfRoom(long... indices) {
     check(indices);
     steps.begin(epoch, requests++);
     for (long index : indices) {
@@ -217,7 +260,9 @@ public final class AskedLoader implements AutoCloseable {
     long start = System.nanoTime();
     try {
       int area = build();
-      return engine.batch(0, area, epoch, System.nanoTime() - start);
+      return area == AreaQueue.ALL_TAKEN
+          ? null
+          : engine.batch(0, area, epoch, System.nanoTime() - start);
     } catch (InterruptedException stop) {
       failure = stop;
       Thread.currentThread().interrupt();
@@ -230,6 +275,9 @@ public final class AskedLoader implements AutoCloseable {
 
   private int build() throws InterruptedException {
     int area = executor.build(Integer.MAX_VALUE);
+    if (area == AreaQueue.ALL_TAKEN) {
+      return area;
+    }
     AreaQueue queue = engine.areas(0).queue();
     queue.publish(area);
     return queue.take();

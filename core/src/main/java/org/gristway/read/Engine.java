@@ -13,12 +13,11 @@ import org.gristway.chunk.FolderChunkStore;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
-import org.gristway.os.MachineMemory;
+import org.gristway.handover.HandoverRoom;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.SampleSet;
 import org.gristway.plan.StepSource;
 import org.gristway.plan.policy.Policies;
-import org.gristway.plan.policy.UnboundedPolicy;
 import org.gristway.snapshot.Snapshot;
 import org.jspecify.annotations.Nullable;
 
@@ -55,7 +54,8 @@ final class Engine implements AutoCloseable {
   /**
    * @param plan one of those that will be carried out: all have the same frames
    * @param samples that may be delivered
-   * @param areas of each lane in the handover
+   * @param rooms in the handover, of each lane
+   * @param areas of each lane there
    * @param store where extents are read from; it is closed with the engine
    * @param threads that read
    */
@@ -64,7 +64,7 @@ final class Engine implements AutoCloseable {
       LoaderOptions options,
       ReadPlan plan,
       SampleSet samples,
-      int lanes,
+      List<HandoverRoom> rooms,
       int areas,
       FolderChunkStore store,
       Threads threads,
@@ -72,16 +72,13 @@ final class Engine implements AutoCloseable {
     opened(store);
     this.dataset = dataset;
     this.samples = samples;
-    // More than there can be is as good as too much, and must not become less than nothing.
-    this.memoryBytes =
-        plan.residentBytes() + Math.min(options.cache().memory(), Long.MAX_VALUE >> 2);
+    this.memoryBytes = residentBytes(plan, options);
     this.budget = new MemoryBudget(memoryBytes);
-    refuseTooMuch(options);
     Snapshot snapshot = dataset.snapshot();
     this.patience = new Patience(dataset.path(), options.storageTimeout(), notices);
     this.tallies = new Tallies();
     try {
-      this.handover = new Handover(lanes, areas, plan.staysResident() ? plan.residentBytes() : 0);
+      this.handover = new Handover(areas, plan.staysResident() ? plan.residentBytes() : 0, rooms);
     } catch (Throwable thrown) {
       tallies.close();
       throw thrown;
@@ -98,7 +95,9 @@ final class Engine implements AutoCloseable {
               ? opened(new ExtentCache(counted, options.cache(), budget, tallies, file))
               : counted;
       this.cache = opened(new SampleCache(snapshot, budget, tallies, file));
-      this.loads = opened(new LoadQueue(lanes, options.threads(), threads, patience));
+      long limit = rooms.stream().mapToLong(HandoverRoom::most).sum();
+      tallies.add(ReadCounter.HANDOVER_LIMIT_BYTES, limit);
+      this.loads = opened(new LoadQueue(rooms.size(), options.threads(), threads, patience));
     } catch (Throwable thrown) {
       close();
       throw thrown;
@@ -135,17 +134,10 @@ final class Engine implements AutoCloseable {
     return resource;
   }
 
-  private void refuseTooMuch(LoaderOptions options) {
-    long available = MachineMemory.available();
-    if (memoryBytes > available) {
-      throw Failure.environment(
-          "%d bytes of memory are not free here, only %d are: give it at most that much memory%s",
-          memoryBytes,
-          available,
-          options.policy().equals(UnboundedPolicy.NAME)
-              ? ", and another policy than '" + UnboundedPolicy.NAME + "', which holds everything"
-              : "");
-    }
+  /** The memory that frames will take, and what is kept in memory. */
+  static long residentBytes(ReadPlan plan, LoaderOptions options) {
+    // More than there can be is as good as too much, and must not become less than nothing.
+    return plan.residentBytes() + Math.min(options.cache().memory(), Long.MAX_VALUE >> 2);
   }
 
   /** Where notices go that nobody else takes. */
@@ -218,7 +210,7 @@ final class Engine implements AutoCloseable {
 
   private synchronized void release(Batch[] batch, int lane, int area) {
     inUse.remove(batch[0]);
-    areas(lane).queue().release(area);
+    areas(lane).release(area);
     if (retired) {
       closeWhenUnused();
     }
@@ -244,6 +236,11 @@ final class Engine implements AutoCloseable {
         failure = thrown; // the others are closed all the same
       }
     }
+    try {
+      handover.retire();
+    } catch (RuntimeException thrown) {
+      failure = thrown;
+    }
     closeWhenUnused();
     if (failure != null) {
       throw failure;
@@ -253,9 +250,15 @@ final class Engine implements AutoCloseable {
   private void closeWhenUnused() {
     if (inUse.isEmpty() && !closed) {
       closed = true;
-      handover.close();
-      tallies.close();
-      whenUnused.run();
+      try {
+        handover.close();
+      } finally {
+        try {
+          tallies.close();
+        } finally {
+          whenUnused.run();
+        }
+      }
     }
   }
 

@@ -61,6 +61,7 @@ public final class Loader implements AutoCloseable {
       @Nullable PostOffice given,
       PeerCaches peers,
       Threads threads,
+      Admission admission,
       Consumer<String> notices) {
     this.dataset = dataset;
     dataset.snapshot().hold();
@@ -86,7 +87,7 @@ public final class Loader implements AutoCloseable {
             options,
             run.firstPlan(),
             inputs.samples(),
-            options.ranks(),
+            admission.rooms(snapshot, options, Engine.residentBytes(run.firstPlan(), options)),
             Handover.AREAS_AHEAD,
             // Past the page cache: each byte is read once an epoch, and none is worth keeping.
             FolderChunkStore.direct(dataset.path(), snapshot),
@@ -225,8 +226,25 @@ public final class Loader implements AutoCloseable {
       PeerCaches peers,
       Threads threads,
       Consumer<String> notices) {
+    return open(dataset, options, beginning, post, peers, threads, new Admission(1), notices);
+  }
+
+  /**
+   * The same for one of several loaders that read alike on this machine.
+   *
+   * @param admission of all of them
+   */
+  public static Loader open(
+      Dataset dataset,
+      LoaderOptions options,
+      Beginning beginning,
+      @Nullable PostOffice post,
+      PeerCaches peers,
+      Threads threads,
+      Admission admission,
+      Consumer<String> notices) {
     try {
-      return new Loader(dataset, options, beginning, post, peers, threads, notices);
+      return new Loader(dataset, options, beginning, post, peers, threads, admission, notices);
     } catch (Throwable refused) {
       dataset.close();
       throw refused;
@@ -319,9 +337,23 @@ public final class Loader implements AutoCloseable {
    * The next batch of a rank, whichever epoch it is of. It is the caller's until it is closed; a
    * few may be open at once.
    *
-   * @throws Failure if the data cannot be read on; if too many batches are open (wrong call)
+   * @throws Failure if the data cannot be read on; if too many batches are open, or too large ones
+   *     (wrong call)
    */
   public Batch next(int rank) {
+    Batch batch = nextIfRoom(rank);
+    if (batch == null) {
+      throw Failure.wrongCall(
+          "all %d batches that rank %d may hold are in use, of %d bytes for all ranks, or there is no"
+              + " room for another: close a batch before asking for the next, copy what must be kept,"
+              + " or give the handover more memory",
+          lane(rank).areas().queue().size(), rank, engine.handoverBytes());
+    }
+    return batch;
+  }
+
+  /** The same; null if none can come before a batch is closed. */
+  public @Nullable Batch nextIfRoom(int rank) {
     RankLane lane = lane(rank);
     long start = System.nanoTime();
     int area;
@@ -335,10 +367,7 @@ public final class Loader implements AutoCloseable {
       throw Failure.wrongCall("there are no more batches: the run is over, or the loader closed");
     }
     if (area == AreaQueue.ALL_TAKEN) {
-      throw Failure.wrongCall(
-          "all %d batches that rank %d may hold are in use, of %d bytes for all ranks: close a batch"
-              + " before asking for the next, or copy what must be kept",
-          lane.areas().queue().size(), rank, engine.handoverBytes());
+      return null;
     }
     int number = rank - options.world().firstRank();
     Batch batch = engine.batch(number, area, lane.epoch(), System.nanoTime() - start);

@@ -28,6 +28,9 @@ import org.gristway.plan.policy.Policies;
  * @param threads that wait for the storage at once; the order does not depend on it
  * @param exchange how ranks mix what they read; if they do, they go through their steps together
  * @param cache what this machine has beside its memory to keep what was read
+ * @param handover the most bytes that batches on their way take, on this machine, shared by its
+ *     ranks; 0 for as much as {@code memory}, or less where less is free. The order does not depend
+ *     on it
  */
 public record LoaderOptions(
     String policy,
@@ -43,7 +46,8 @@ public record LoaderOptions(
     Duration storageTimeout,
     int threads,
     Exchange exchange,
-    Cache cache) {
+    Cache cache,
+    long handover) {
 
   /** The same on every machine: a default taken from the machine would change the order. */
   public static final long DEFAULT_MEMORY = 2L << 30;
@@ -79,7 +83,8 @@ public record LoaderOptions(
           DEFAULT_STORAGE_TIMEOUT,
           DEFAULT_THREADS,
           Exchange.NONE,
-          Cache.NONE);
+          Cache.NONE,
+          0);
 
   public LoaderOptions {
     if (world.ranksHere() > MOST_RANKS) {
@@ -104,6 +109,9 @@ public record LoaderOptions(
     }
     if (memory < 1) {
       throw Failure.wrongCall("the memory must be more than %d bytes", memory);
+    }
+    if (handover < 0) {
+      throw Failure.wrongCall("the handover cannot have %d bytes", handover);
     }
   }
 
@@ -212,6 +220,10 @@ public record LoaderOptions(
     return with(changed -> changed.cache = value);
   }
 
+  public LoaderOptions withHandover(long bytes) {
+    return with(changed -> changed.handover = bytes);
+  }
+
   private LoaderOptions with(Consumer<Changed> change) {
     Changed changed = new Changed();
     change.accept(changed);
@@ -234,6 +246,7 @@ public record LoaderOptions(
     int threads = LoaderOptions.this.threads;
     Exchange exchange = LoaderOptions.this.exchange;
     Cache cache = LoaderOptions.this.cache;
+    long handover = LoaderOptions.this.handover;
 
     LoaderOptions options() {
       return new LoaderOptions(
@@ -250,7 +263,8 @@ public record LoaderOptions(
           storageTimeout,
           threads,
           exchange,
-          cache);
+          cache,
+          handover);
     }
   }
 }

@@ -59,6 +59,7 @@ public final class PlanExecutor {
   private final List<Place> places = new ArrayList<>();
   private long epoch; // of the batch at hand
   private long used; // bytes of its area
+  private long areaBytes; // of all areas of the lane, as counted
   private @Nullable PlanStep pushedBack; // the first delivery of the batch after
   private Place.@Nullable Straight straight; // the read that the next delivery, or push, needs
   private PlanStep.@Nullable Receive received; // what the next delivery is of
@@ -91,7 +92,8 @@ public final class PlanExecutor {
 
   /**
    * Builds the batch of the next {@code count} steps of the plan, fewer at the end of an epoch, in
-   * an area of its own; the area, or {@link AreaQueue#NONE} when the run or the handover has ended.
+   * an area of its own; the area, or {@link AreaQueue#NONE} when the run or the handover has ended,
+   * or {@link AreaQueue#ALL_TAKEN} where nobody waits for memory and there is none.
    *
    * @throws Failure if the data is damaged and that is not accepted, or the storage is out of reach
    */
@@ -103,9 +105,9 @@ public final class PlanExecutor {
     boolean inPlace = pointsAtResident();
     used = inPlace ? BatchLayout.dataAt(places.size()) : layOut();
     long start = System.nanoTime();
-    int area = areas.queue().claim();
+    int area = areas.claim(used);
     tallies.add(ReadCounter.TRAINER_WAIT_NANOS, System.nanoTime() - start);
-    if (area == AreaQueue.NONE) {
+    if (area < 0) {
       return area;
     }
     boolean built = false;
@@ -129,9 +131,9 @@ public final class PlanExecutor {
   }
 
   private MemorySegment room(int area, long bytes) {
-    long before = areas.memory(area).byteSize();
     MemorySegment memory = areas.reserve(area, bytes);
-    tallies.add(ReadCounter.HANDOVER_BYTES, memory.byteSize() - before);
+    tallies.add(ReadCounter.HANDOVER_BYTES, areas.bytes() - areaBytes);
+    areaBytes = areas.bytes();
     return memory;
   }
 

@@ -24,9 +24,13 @@ public enum ReadCounter {
   FETCHED("fetched"),
   FETCHED_BYTES("fetched-bytes"),
   FALL_BACKS("fall-backs"),
-  /** The bytes of frames in use now and of what is kept in memory; of the handover. */
+  /**
+   * The bytes of frames in use now and of what is kept in memory; of the handover, and the most
+   * that it may take.
+   */
   RESIDENT_BYTES("resident-bytes"),
   HANDOVER_BYTES("handover-bytes"),
+  HANDOVER_LIMIT_BYTES("handover-limit-bytes"),
   /** Samples given in place of the requested one; to fill a place; damaged and left out. */
   REDIRECTED("redirected"),
   REPEATED("repeated"),
@@ -58,7 +62,10 @@ public enum ReadCounter {
 
   /** True if it tells what is so now, and not what has been up to now. */
   public boolean isLevel() {
-    return this == RESIDENT_BYTES || this == HANDOVER_BYTES || this == WAITING_BYTES;
+    return this == RESIDENT_BYTES
+        || this == HANDOVER_BYTES
+        || this == HANDOVER_LIMIT_BYTES
+        || this == WAITING_BYTES;
   }
 
   static List<String> names() {

@@ -8,8 +8,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.gristway.Failure;
 import org.gristway.os.SharedMemory;
 import org.gristway.pack.Programs;
 import org.gristway.testing.Seeds;
@@ -81,6 +86,95 @@ class HandoverTest {
         assertThat(taken(handover)).isLessThanOrEqualTo(handover.bytes() + 4096);
       }
     }
+  }
+
+  /** A builder of batches of all sizes, and a trainer that keeps one or two for a while. */
+  @Test
+  void areas_never_take_more_than_their_room_and_everything_comes_through() throws Exception {
+    Random random = new Random(Seeds.of("areas_never_take_more_than_their_room"));
+    long most = 400_000;
+    HandoverRoom room = HandoverRoom.ofRank(most);
+    try (Handover handover = new Handover(7, 0, List.of(room))) {
+      Handover.RankAreas areas = handover.rank(0);
+      ArrayDeque<Integer> kept = new ArrayDeque<>();
+      for (int i = 0; i < 2_000; i++) {
+        long bytes = 1 + random.nextInt(1 << random.nextInt(1, 18)) % 110_000;
+        int area = areas.claim(bytes);
+        areas.reserve(area, bytes).asSlice(0, bytes).fill((byte) i);
+        assertThat(handover.bytes()).isLessThanOrEqualTo(room.taken());
+        assertThat(room.taken()).isLessThanOrEqualTo(most);
+        if (i % 50 == 0) {
+          assertThat(taken(handover)).isLessThanOrEqualTo(most);
+        }
+        areas.queue().publish(area);
+        kept.add(areas.queue().take());
+        while (kept.size() > 1 + random.nextInt(2)) {
+          areas.release(kept.poll());
+        }
+      }
+    }
+    assertThat(room.taken()).isZero();
+  }
+
+  @Test
+  void a_batch_that_can_never_fit_is_refused_with_what_would_do() {
+    try (Handover handover = new Handover(4, 0, List.of(HandoverRoom.ofRank(1 << 20)))) {
+      assertThatThrownBy(() -> handover.rank(0).claim((1 << 19) + 1))
+          .isInstanceOf(Failure.class)
+          .hasMessageContaining("at least " + 2 * ((1 << 19) + 4096) + " bytes");
+    }
+  }
+
+  @Test
+  void who_has_all_the_room_is_told_and_does_not_wait_for_ever() throws Exception {
+    HandoverRoom room = HandoverRoom.ofRank(1 << 20);
+    try (Handover handover = new Handover(4, 0, List.of(room))) {
+      Handover.RankAreas areas = handover.rank(0);
+      for (int i = 0; i < 2; i++) {
+        int area = areas.claim(500_000);
+        areas.reserve(area, 500_000);
+        areas.queue().publish(area);
+      }
+      int first = areas.queue().take();
+      int second = areas.queue().take();
+      FutureTask<Integer> builder = new FutureTask<>(() -> areas.claim(500_000));
+      Thread.ofPlatform().daemon().start(builder);
+      assertThat(areas.queue().take()).isEqualTo(AreaQueue.ALL_TAKEN);
+      areas.release(first);
+      areas.release(second);
+      assertThat(builder.get(60, TimeUnit.SECONDS)).isIn(first, second);
+    }
+  }
+
+  @Test
+  void who_asks_without_waiting_shares_one_room_with_the_others() throws Exception {
+    HandoverRoom room = HandoverRoom.ofRequests(1 << 20);
+    Handover other = new Handover(256, 0, List.of(room));
+    try (Handover handover = new Handover(256, 0, List.of(room))) {
+      int kept = other.rank(0).claim(900_000);
+      other.rank(0).reserve(kept, 900_000);
+      assertThat(handover.rank(0).claim(200_000)).isEqualTo(AreaQueue.ALL_TAKEN);
+      other.rank(0).queue().publish(kept);
+      other.rank(0).release(other.rank(0).queue().take());
+      assertThat(room.taken()).isZero(); // it is not kept while others may need it
+      assertThat(handover.rank(0).claim(200_000)).isNotNegative();
+      other.close();
+    }
+    assertThat(room.taken()).isZero();
+  }
+
+  @Test
+  void an_area_that_could_not_be_made_larger_does_not_keep_it_from_closing() throws Exception {
+    HandoverRoom room = HandoverRoom.ofRank(Long.MAX_VALUE);
+    Handover handover = new Handover(4, 0, List.of(room));
+    handover.rank(0).reserve(0, 1000);
+    // More than any file can have: the memory file cannot be extended.
+    assertThatThrownBy(() -> handover.rank(0).reserve(0, 1L << 62)).isInstanceOf(Failure.class);
+    Path path = handover.path();
+    handover.close();
+    assertThat(Files.exists(path) && Files.readSymbolicLink(path).toString().contains("handover"))
+        .isFalse();
+    assertThat(room.taken()).isZero();
   }
 
   /** Bytes of memory that the system has given. */

@@ -22,10 +22,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.gristway.pack.Programs;
 import org.gristway.testing.Seeds;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Files that stay open, within one budget for all who keep them. */
+@Tag("java")
 class KeptFilesTest {
 
   private static final int FILES = 40;

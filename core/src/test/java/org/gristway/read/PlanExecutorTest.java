@@ -6,6 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import org.gristway.chunk.FolderChunkStore;
@@ -13,6 +14,7 @@ import org.gristway.chunk.LittleEndian;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.AreaQueue;
 import org.gristway.handover.BatchLayout;
+import org.gristway.handover.HandoverRoom;
 import org.gristway.pack.Packs;
 import org.gristway.pack.Trees;
 import org.gristway.plan.PlanInputs;
@@ -63,7 +65,7 @@ class PlanExecutorTest {
               options,
               run.firstPlan(),
               all,
-              1,
+              List.of(HandoverRoom.ofRank(Long.MAX_VALUE)),
               2,
               FolderChunkStore.direct(dataset.path(), dataset.snapshot()),
               Threads.PLATFORM,

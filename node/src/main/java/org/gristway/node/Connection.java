@@ -12,6 +12,7 @@ import org.gristway.Failure;
 import org.gristway.chunk.SampleEntry;
 import org.gristway.dataset.Dataset;
 import org.gristway.handover.Batch;
+import org.gristway.handover.HandoverRoom;
 import org.gristway.plan.World;
 import org.gristway.read.AskedLoader;
 import org.gristway.read.LoaderOptions;
@@ -54,6 +55,8 @@ final class Connection implements RankFeed.Client, AutoCloseable {
           return; // the client is to see that, and not what came of it
         }
         reply = failed(failure);
+      } catch (NoRoom now) {
+        reply = Message.of(Message.FULL).putRest(String.valueOf(now.getMessage()));
       } catch (BufferUnderflowException tooShort) {
         reply = failed(Failure.damaged("a request is shorter than its kind says"));
       } catch (OutOfMemoryError tooMuch) {
@@ -226,11 +229,20 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       Settings settings = feeds().settings();
       LoaderOptions options =
           settings.options(0, feeds().dataset().snapshot()).withWorld(World.of(1));
-      loader = AskedLoader.exact(feeds().dataset().share(), options);
+      loader = AskedLoader.exact(feeds().dataset().share(), options, feeds().exactRoom());
       exact = loader;
       exactSerial = Piece.nextSerial();
     }
-    Batch batch = loader.get(indices);
+    Batch batch = loader.getIfRoom(indices);
+    if (batch == null) {
+      HandoverRoom room = feeds().exactRoom();
+      throw new NoRoom(
+          Failure.wrongCall(
+              "the batches that are in use have %d of the %d bytes that they may have at once: let"
+                  + " go of views of earlier batches, copy what must be kept, or give more with"
+                  + " handover=",
+              room.taken(), room.most()));
+    }
     lent.put(++tokens, batch::close);
     Path file = loader.handoverPath();
     Message reply = Message.of(Message.PIECES).putInt(1);

@@ -10,10 +10,14 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
+import org.gristway.handover.HandoverRoom;
 import org.gristway.plan.SampleSet;
 import org.gristway.plan.World;
+import org.gristway.read.Admission;
 import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
+import org.gristway.snapshot.Snapshot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the ranks of a machine are given from one dataset, with one choice of settings. Each rank is
@@ -26,10 +30,12 @@ final class Feeds implements AutoCloseable {
   private final Consumer<String> notices;
   private final AskedIndices asked;
   private final Job job;
+  private final Admission admission; // of all ranks that will come
   // Looked at without a lock by those who read: whoever closes them holds it.
   private final Map<Integer, RankFeed> ranks = new ConcurrentSkipListMap<>();
   private final List<Runnable> kept = new ArrayList<>();
   private final EnumMap<ReadCounter, Long> counted = new EnumMap<>(ReadCounter.class); // and gone
+  private @Nullable HandoverRoom exactRoom;
   private boolean closed;
 
   /**
@@ -39,6 +45,7 @@ final class Feeds implements AutoCloseable {
   Feeds(Settings settings, int version, String snapshotId, Consumer<String> notices) {
     this.settings = settings;
     this.notices = notices;
+    this.admission = new Admission(settings.ranksHere());
     this.dataset = Dataset.open(settings.path(), version, snapshotId);
     SampleSet named;
     try {
@@ -95,11 +102,20 @@ final class Feeds implements AutoCloseable {
     }
     RankFeed known = ranks.get(rank);
     if (known == null) {
-      known = new RankFeed(rank, settings, dataset, office, this::fetch, notices);
+      known = new RankFeed(rank, settings, dataset, office, this::fetch, admission, notices);
       ranks.put(rank, known);
     }
     known.attach(client, batches);
     return known;
+  }
+
+  /** Where the batches are built that clients ask for exactly, each by itself. */
+  synchronized HandoverRoom exactRoom() {
+    if (exactRoom == null) {
+      Snapshot snapshot = dataset.snapshot();
+      exactRoom = admission.requests(snapshot, settings.options(0, snapshot), 0);
+    }
+    return exactRoom;
   }
 
   /** Copies what another rank keeps, of this node or of another. */

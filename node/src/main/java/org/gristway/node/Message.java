@@ -41,6 +41,7 @@ import org.gristway.Failure;
  *   20 over         the epoch has no such step
  *   21 failed       kind 1 (its number in {@link Failure}), text
  *   22 notice       text, or none while a request waits; before any other reply
+ *   23 full         text; there is no room for the batch before others are released: ask again
  * </pre>
  *
  * <p>Pieces are stretches of places of batches: their areas are in the memory file {@code
@@ -66,9 +67,10 @@ final class Message {
   static final int OVER = 20;
   static final int FAILED = 21;
   static final int NOTICE = 22;
+  static final int FULL = 23;
 
   /** Both sides must have the same; it changes with what is written above. */
-  static final int PROTOCOL = 2;
+  static final int PROTOCOL = 3;
 
   /** A set of samples has a bit each: this is enough for 2 billion. */
   private static final int MOST_BYTES = 256 << 20;

@@ -14,8 +14,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
+import org.gristway.handover.Batch;
 import org.gristway.handover.Handover;
 import org.gristway.plan.SampleSet;
+import org.gristway.read.Admission;
 import org.gristway.read.Beginning;
 import org.gristway.read.Loader;
 import org.gristway.read.LoaderOptions;
@@ -72,6 +74,7 @@ final class RankFeed implements AutoCloseable {
   private final long firstStep;
   private final PostOffice office;
   private final PeerCaches caches;
+  private final Admission admission;
   private final Consumer<String> notices;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -88,6 +91,7 @@ final class RankFeed implements AutoCloseable {
   private long epoch;
   private long frontier; // the step that the loader gives next
   private int open; // batches of the loader that are held or lent
+  private long released; // batches, of this loader and those before it
   private int mostPieces = 1; // of a request: it may ask for more than a batch
   private int spare; // batches beyond that, for those that cannot be read again
   private int mostAreas; // that there have been
@@ -99,6 +103,7 @@ final class RankFeed implements AutoCloseable {
    *     it stays the caller's
    * @param office by which it pushes samples to other ranks, where the settings say so
    * @param caches of the other ranks, by their number
+   * @param admission of all ranks of this machine
    */
   RankFeed(
       int rank,
@@ -106,8 +111,10 @@ final class RankFeed implements AutoCloseable {
       Dataset dataset,
       PostOffice office,
       PeerCaches caches,
+      Admission admission,
       Consumer<String> notices) {
     this.rank = rank;
+    this.admission = admission;
     this.office = office;
     this.caches = caches;
     this.settings = settings;
@@ -130,7 +137,7 @@ final class RankFeed implements AutoCloseable {
     SampleSet samples = settings.samples(dataset.size());
     Beginning beginning = new Beginning(settings.state(), place, samples, steps);
     return Loader.open(
-        dataset.share(), options, beginning, office, caches, Threads.PLATFORM, notices);
+        dataset.share(), options, beginning, office, caches, Threads.PLATFORM, admission, notices);
   }
 
   private void begin() {
@@ -422,15 +429,18 @@ final class RankFeed implements AutoCloseable {
       return;
     }
     if (open >= areas()) {
-      awaitMemory(client);
+      awaitMemory(client, false);
       return;
     }
     Loader from = loader;
     Piece.Memory memory = null;
+    boolean isFull = false;
+    long before = released;
     taking = true;
     lock.unlock();
     try {
       memory = memory(from);
+      isFull = memory == null;
     } catch (Failure failure) {
       if (closed) {
         throw Failure.environment("the node ends");
@@ -446,6 +456,9 @@ final class RankFeed implements AutoCloseable {
         frontier += unit == 1 ? 1 : memory.batch.size();
       }
     }
+    if (isFull && before == released && from == loader) {
+      awaitMemory(client, true);
+    }
   }
 
   private void awaitChange(Client client) throws InterruptedException {
@@ -454,25 +467,33 @@ final class RankFeed implements AutoCloseable {
     }
   }
 
-  private Piece.Memory memory(Loader from) {
+  /** The loader's next batch; null if there is no room for one. */
+  private Piece.@Nullable Memory memory(Loader from) {
     long ofFile = serial;
-    return new Piece.Memory(
-        from.next(rank),
-        descriptor,
-        ofFile,
-        () ->
-            locked(
-                () -> {
-                  if (ofFile == serial) {
-                    open--;
-                  }
-                }));
+    Batch batch = from.nextIfRoom(rank);
+    return batch == null
+        ? null
+        : new Piece.Memory(batch, descriptor, ofFile, () -> locked(() -> countReleased(ofFile)));
   }
 
-  private void awaitMemory(Client client) throws InterruptedException {
+  private void countReleased(long ofFile) {
+    released++;
+    if (ofFile == serial) {
+      open--;
+    }
+  }
+
+  /**
+   * Waits until somebody releases a batch.
+   *
+   * @param isFull there are areas, and no room in the handover. The releases of a client that waits
+   *     here are heard only after it is answered, so one that has batches does not wait long
+   * @throws NoRoom if none is released then
+   */
+  private void awaitMemory(Client client, boolean isFull) throws InterruptedException {
     int has = lent.getOrDefault(client, 0);
     int hasOrWaits = has + waiting.values().stream().mapToInt(Integer::intValue).sum();
-    if (!held.isEmpty() && hasOrWaits + held.size() >= open) {
+    if (!held.isEmpty() && hasOrWaits + held.size() >= open && !(isFull && exchanges())) {
       if (exchanges() && open < Handover.MOST_AREAS) {
         spare++;
         loader.grow(areas());
@@ -482,18 +503,27 @@ final class RankFeed implements AutoCloseable {
       held.pollLastEntry().getValue().release();
       return;
     }
-    if (held.isEmpty() && hasOrWaits >= open) {
-      throw Failure.wrongCall(
-          "all %d batches of rank %d that may be in memory at once are in use, of %d bytes: let go of"
-              + " views of earlier batches, or copy what must be kept",
-          open, rank, loader.handoverBytes());
+    if (held.isEmpty() && hasOrWaits >= open && !(isFull && has == 0)) {
+      throw isFull ? new NoRoom(inUse()) : inUse();
     }
     waiting.put(client, has);
     try {
-      awaitChange(client);
+      if (!isFull || has == 0) {
+        awaitChange(client);
+      } else if (!changed.await(CHECK_SECONDS, TimeUnit.SECONDS)) {
+        throw new NoRoom(inUse());
+      }
     } finally {
       waiting.remove(client);
     }
+  }
+
+  private Failure inUse() {
+    return Failure.wrongCall(
+        "all %d batches of rank %d that may be in memory at once are in use, of %d bytes: let go of"
+            + " views of earlier batches, or copy what must be kept; of at most %d bytes, which"
+            + " handover= makes more",
+        open, rank, loader.handoverBytes(), loader.counter(ReadCounter.HANDOVER_LIMIT_BYTES));
   }
 
   /** Ends a client's use of a piece. */

@@ -51,7 +51,8 @@ final class Settings {
 
   /** Settings that differ between the nodes of a job. */
   private static final Set<String> OWN =
-      Set.of("path", "node", "listen", "meet", "cache", "cache-folder", "storage-timeout");
+      Set.of(
+          "path", "node", "listen", "meet", "cache", "cache-folder", "handover", "storage-timeout");
 
   private final Map<String, String> values = new LinkedHashMap<>();
   private final String state;
@@ -146,9 +147,14 @@ final class Settings {
     return (set[(int) (sample >>> 3)] >>> (sample & 7) & 1) == 1;
   }
 
+  /** How many ranks are on this machine. */
+  int ranksHere() {
+    return small("ranks-here");
+  }
+
   /** How a rank's batches are read: each rank has its share of the machine's memory and threads. */
   LoaderOptions options(int rank, Snapshot snapshot) {
-    int here = small("ranks-here");
+    int here = ranksHere();
     if (rank < 0 || rank >= ranks() || here < 1 || here > ranks()) {
       throw Failure.wrongCall(
           "there is no rank %d of %d, or not %d of them on a machine", rank, ranks(), here);
@@ -167,7 +173,8 @@ final class Settings {
         storageTimeout(),
         Math.max(FEWEST_THREADS, THREADS / here),
         exchange(),
-        cache(here));
+        cache(here),
+        number("handover") / here);
   }
 
   /** A rank has a reader of its own; only what is placed on nodes is about who sits where. */

@@ -91,6 +91,7 @@ public final class Packed {
             "homes=afresh",
             "cache=0",
             "cache-disk=0",
+            "handover=0",
             "cache-folder=")) {
       String name = line.substring(0, line.indexOf('=') + 1);
       lines.add(Stream.of(changes).filter(each -> each.startsWith(name)).findFirst().orElse(line));

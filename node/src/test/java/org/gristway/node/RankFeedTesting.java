@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.util.List;
 import org.gristway.dataset.Dataset;
+import org.gristway.read.Admission;
 import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.junit.jupiter.api.AfterAll;
@@ -54,7 +55,8 @@ abstract class RankFeedTesting {
   }
 
   static RankFeed open(Settings of, Dataset from) {
-    return new RankFeed(0, of, from, PostOffice.alone(1, 2), PeerCaches.NONE, line -> {});
+    return new RankFeed(
+        0, of, from, PostOffice.alone(1, 2), PeerCaches.NONE, new Admission(1), line -> {});
   }
 
   static RankFeed open() {

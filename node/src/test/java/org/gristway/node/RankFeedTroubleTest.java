@@ -12,6 +12,7 @@ import java.util.List;
 import org.gristway.Failure;
 import org.gristway.Failure.Kind;
 import org.gristway.dataset.Dataset;
+import org.gristway.read.Admission;
 import org.gristway.read.PeerCaches;
 import org.gristway.read.PostOffice;
 import org.gristway.read.ReadCounter;
@@ -57,6 +58,7 @@ class RankFeedTroubleTest extends RankFeedTesting {
                 opened,
                 PostOffice.alone(1, 2),
                 PeerCaches.NONE,
+                new Admission(1),
                 notices::add)) {
       for (long step = 0; step <= LAST; step++) {
         List<Long> given = take(feed, "client", 0, step, 1);
