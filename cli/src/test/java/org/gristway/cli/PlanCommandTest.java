@@ -162,7 +162,7 @@ class PlanCommandTest {
     assertThat(lines.get(0)).startsWith(dataset.path() + ": 500 samples, ");
     assertThat(lines.get(1))
         .startsWith("1 rank on 1 node with 256.0 KiB of memory each, and about ")
-        .endsWith(" for batches; 16 steps with batches of 32");
+        .endsWith(" for batches, at most 64.0 MiB; 16 steps with batches of 32");
     assertThat(lines.get(3))
         .startsWith("policy ")
         .contains("frames", "reads", "mates", "spread", "alike")
