@@ -251,6 +251,7 @@ public final class Handover implements AutoCloseable {
         granted[area] = 0;
         Arena mapping = mappings[area];
         if (mapping != null) {
+          mappings[area] = null; // it may be retired once more, as closing twice is allowed
           mapping.close();
         }
       }
