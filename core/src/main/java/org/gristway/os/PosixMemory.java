@@ -33,6 +33,7 @@ final class PosixMemory {
   private static final int MAP_ANONYMOUS = 0x20;
   private static final int READ_AND_WRITE = 3; // PROT_READ | PROT_WRITE
   private static final int HUGE_PAGES = 14; // MADV_HUGEPAGE
+  private static final int NOT_NEEDED = 4; // MADV_DONTNEED
 
   private PosixMemory() {}
 
@@ -84,6 +85,16 @@ final class PosixMemory {
   /** Maps a stretch of a file, shared with whoever else maps it. */
   static MemorySegment mapShared(int fd, long offset, long length) throws PosixException {
     return map(fd, offset, length, MAP_SHARED);
+  }
+
+  /** Takes pages of a mapped file out of this process's memory, until they are touched again. */
+  static void forget(MemorySegment pages) {
+    try {
+      int unused =
+          (int) MADVISE.invokeExact(Posix.SCRATCH.get().state, pages, pages.byteSize(), NOT_NEEDED);
+    } catch (Throwable thrown) {
+      throw Posix.unexpected(thrown);
+    }
   }
 
   private static MemorySegment map(int fd, long offset, long length, int kind)

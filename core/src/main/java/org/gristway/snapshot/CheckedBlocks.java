@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.gristway.chunk.LittleEndian;
+import org.gristway.os.MappedPages;
 import org.gristway.os.PrivateMemory;
 
 /**
@@ -178,6 +179,8 @@ final class CheckedBlocks {
     long start = block << BLOCK_SHIFT;
     if (start < held) {
       MemorySegment.copy(copy, 0, front, start, copy.byteSize());
+      // Nobody asks the file for these again, and twice would be too much for a large dataset.
+      MappedPages.forget(file.asSlice(start, copy.byteSize()));
     } else if (isHolding()) {
       long first = (start - held) >>> PIECE_SHIFT;
       for (long at = 0; at < copy.byteSize(); at += PIECE) {
