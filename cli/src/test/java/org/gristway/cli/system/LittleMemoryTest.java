@@ -53,7 +53,8 @@ class LittleMemoryTest {
     for (String command : commands) {
       Object[] call =
           switch (command) {
-            case "pack" -> new Object[] {command, source, dataset};
+            // Without labels, a tar of folders is told of.
+            case "pack" -> new Object[] {command, "--labels", "folders", source, dataset};
             case "info" -> new Object[] {command, "--json", dataset};
             default -> new Object[] {command, dataset};
           };
