@@ -8,7 +8,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from conftest import PackedFiles
+
+# Each takes a framework twenty seconds; the one with the most of its own code in between is in every
+# build. The first is StreamDataset's, which transformers.Trainer has no way for.
+WAYS = [
+    pytest.param("stream", marks=pytest.mark.thorough),
+    pytest.param("loader", marks=pytest.mark.thorough),
+    "map",
+]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PackedFiles
-from frameworks import TORCHRUN, run, stopped_and_gone_on
+from frameworks import TORCHRUN, WAYS, run, stopped_and_gone_on
 
 PREPARES_A_STREAM = """
 import sys
@@ -23,7 +23,7 @@ for batch in accelerator.prepare(DataLoader(dataset, batch_size=None)):
 
 
 @pytest.mark.limit(600)
-@pytest.mark.parametrize("kind", ["loader", "stream", "map"])
+@pytest.mark.parametrize("kind", WAYS)
 def test_accelerate_gives_every_sample_once_and_goes_on_in_mid_epoch(
     dataset: Callable[..., PackedFiles], tmp_path: Path, runtime_dir: Path, kind: str
 ) -> None:

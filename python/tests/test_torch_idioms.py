@@ -36,12 +36,15 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["served"]
 
-WORKERS: list[dict[str, Any]] = [
-    {"num_workers": 0},
-    {"num_workers": 2, "multiprocessing_context": "fork"},
-    {"num_workers": 1, "multiprocessing_context": "spawn"},
+WORKERS = [
+    pytest.param({"num_workers": 0}, id="0"),
+    pytest.param({"num_workers": 2, "multiprocessing_context": "fork"}, id="fork"),
+    pytest.param(
+        {"num_workers": 1, "multiprocessing_context": "spawn"},
+        id="spawn",
+        marks=pytest.mark.thorough,
+    ),
 ]
-NAMES = ["0", "fork", "spawn"]
 
 
 def _refused(match: str, batches: Any) -> None:
@@ -175,7 +178,7 @@ class Shown(Dataset[Any]):
         return self.subset[index]
 
 
-@pytest.mark.parametrize("how", WORKERS, ids=NAMES)
+@pytest.mark.parametrize("how", WORKERS)
 def test_a_part_of_a_redirected_dataset_is_refused_and_its_own_indices_serve(
     small: PackedFiles, node: Served, how: dict[str, Any]
 ) -> None:
@@ -208,7 +211,7 @@ class Rest(Sampler[int]):
         return iter(range(50, SIZE))
 
 
-@pytest.mark.parametrize("how", WORKERS, ids=NAMES)
+@pytest.mark.parametrize("how", WORKERS)
 def test_a_sampler_of_fewer_samples_is_refused_and_one_that_picks_is_not(
     small: PackedFiles, node: Served, how: dict[str, Any]
 ) -> None:
@@ -227,7 +230,7 @@ def test_a_sampler_of_fewer_samples_is_refused_and_one_that_picks_is_not(
 # Batches that are left out
 
 
-@pytest.mark.parametrize("how", WORKERS, ids=NAMES)
+@pytest.mark.parametrize("how", WORKERS)
 @pytest.mark.parametrize("kind", ["redirect", "exact", "stream"])
 def test_skipping_first_batches_gives_the_rest_of_the_epoch(
     small: PackedFiles, node: Served, kind: str, how: dict[str, Any]
@@ -276,7 +279,7 @@ def test_skipping_first_batches_of_a_loader_is_exact_or_refused(
 # A StreamDataset that is batched again, or several parts
 
 
-@pytest.mark.parametrize("how", WORKERS, ids=NAMES)
+@pytest.mark.parametrize("how", WORKERS)
 def test_batches_of_batches_are_refused(
     small: PackedFiles, node: Served, how: dict[str, Any]
 ) -> None:

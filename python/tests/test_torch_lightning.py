@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from conftest import PackedFiles
-from frameworks import stopped_and_gone_on
+from frameworks import WAYS, stopped_and_gone_on
 
 
 @pytest.mark.limit(600)
-@pytest.mark.parametrize("kind", ["loader", "stream", "map"])
+@pytest.mark.parametrize("kind", WAYS)
 def test_lightning_gives_every_sample_once_and_goes_on_in_mid_epoch(
     dataset: Callable[..., PackedFiles], tmp_path: Path, runtime_dir: Path, kind: str
 ) -> None:
