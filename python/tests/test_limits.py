@@ -209,7 +209,7 @@ def test_views_that_fill_the_room_are_refused_with_a_remedy(
 
 
 def _forbid_memory_files() -> None:
-    """Has memfd_create answer ENOSYS in this process and its children, as some containers do."""
+    """Makes memfd_create answer ENOSYS in this process and its children, as some containers do."""
     number = {"x86_64": 319, "aarch64": 279}[os.uname().machine]
     rules = (
         struct.pack("<HBBI", 0x20, 0, 0, 0),  # load the number of the call

@@ -489,7 +489,7 @@ class Course:
         return epoch, step, self._start(job.ranks, text)
 
     def _strike(self, epoch: int, step: int) -> list[str]:
-        """Has the faults of a step happen; returns their names."""
+        """Makes the faults of a step happen; returns their names."""
         due = [fault for fault in self._job.faults if (fault.epoch, fault.step) == (epoch, step)]
         for fault in due:
             # So that it happens once, though the step may come again.

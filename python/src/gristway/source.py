@@ -439,7 +439,7 @@ def _tell_of_all(group: Group) -> None:
 
 
 def _before_fork() -> None:
-    """Has datasets look again before the workers of a DataLoader are forked, who cannot."""
+    """Makes datasets look again before the workers of a DataLoader are forked, who cannot."""
     if not starts_workers():
         return
     for source in sorted(_sources, key=lambda each: each.place):

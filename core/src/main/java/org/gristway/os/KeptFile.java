@@ -52,7 +52,7 @@ final class KeptFile {
     }
   }
 
-  /** Has it closed: now, or when the last use ends. */
+  /** Closes it: now, or when the last use ends. */
   void giveUp() {
     boolean closes;
     synchronized (this) {

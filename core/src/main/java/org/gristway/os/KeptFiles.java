@@ -47,7 +47,7 @@ public final class KeptFiles implements AutoCloseable {
     }
   }
 
-  /** Has a file opened anew when it is used next: what is open may be of no use any more. */
+  /** Forgets an open file, so that its next use opens it anew: it may be of no use any more. */
   public void forget(int number) {
     KeptFile known = files.remove(number);
     if (known != null) {

@@ -483,7 +483,7 @@ public final class Posix {
     }
   }
 
-  /** Has this process ignore a signal, which otherwise ends it. */
+  /** Ignores a signal from now on, which otherwise ends this process. */
   public static void ignore(int signal) {
     try {
       MemorySegment _ = (MemorySegment) SIGNAL.invokeExact(SCRATCH.get().state, signal, IGNORED);

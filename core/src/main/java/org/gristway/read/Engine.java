@@ -145,7 +145,7 @@ final class Engine implements AutoCloseable {
     LOG.log(System.Logger.Level.WARNING, line);
   }
 
-  /** Has no read tried again from here on: nobody waits for it. */
+  /** Stops trying reads again: nobody waits for them. */
   void tryOnce() {
     patience.end();
     loads.tryOnce();

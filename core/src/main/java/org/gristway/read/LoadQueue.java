@@ -111,7 +111,7 @@ final class LoadQueue implements AutoCloseable {
     }
   }
 
-  /** Has a read tried again later; false if that is not worth it. */
+  /** Puts a read off, to be tried again later; false if that is not worth it. */
   private boolean putsOff(Try failed, Throwable failure) {
     Patience.Tries tries = patience.goesOn(failed.before(), failure);
     if (tries == null) {
@@ -174,7 +174,7 @@ final class LoadQueue implements AutoCloseable {
     }
   }
 
-  /** Has no read tried again from here on; those that wait for that have failed. */
+  /** Stops trying reads again; those that wait for that have failed. */
   void tryOnce() {
     List<PutOff> left;
     lock.lock();

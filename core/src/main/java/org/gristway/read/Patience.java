@@ -170,7 +170,7 @@ final class Patience {
     }
   }
 
-  /** Has nothing tried again from here on. */
+  /** Stops trying anything again. */
   void end() {
     lock.lock();
     try {

@@ -98,7 +98,7 @@ final class MutualProof {
   }
 
   /**
-   * Has whoever has connected prove itself, and does the same; the number of its node.
+   * Makes whoever has connected prove itself, and does the same; the number of its node.
    *
    * @throws Stranger if it does not prove that it is one of the job
    */
