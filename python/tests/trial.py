@@ -91,7 +91,7 @@ class Job:
         options: dict[str, Any] = {
             "batch_size": draw.choice((1, 7, 16, 40)),
             "seed": draw.randrange(1000),
-            "memory": draw.choice(("1MiB", "2MiB", "50%", "8MiB")),
+            "memory": draw.choice(("1MiB", "2MiB", "300%", "8MiB")),
             "extent": draw.choice(("auto", "16KiB", "64KiB")),
             "policy": draw.choice(POLICIES),
             "num_workers": 0 if way == "views" else draw.choice((0, 0, 2)),
