@@ -35,6 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Processes that tests start use the same package, and the same jar without looking for it.
     paths = [str(SOURCE), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    # Processes that end within seconds spend more on the optimizing compiler than it saves. The long
+    # run has what users have.
+    if not config.pluginmanager.get_plugin("tags").is_thorough():
+        os.environ.setdefault("GRISTWAY_JAVA_OPTS", "-XX:TieredStopAtLevel=1")
     if not config.option.collectonly:
         try:
             os.environ["GRISTWAY_JAR"] = str(java.jar())

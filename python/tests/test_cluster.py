@@ -53,7 +53,12 @@ def planned(
 
 @pytest.mark.parametrize(
     ("policy", "exchange"),
-    [("redirect", 0), ("redirect", 0.5), ("redirect", 1), ("chunk-shuffle", 1)],
+    [
+        ("redirect", 0),
+        ("redirect", 0.5),
+        pytest.param("redirect", 1, marks=pytest.mark.thorough),
+        pytest.param("chunk-shuffle", 1, marks=pytest.mark.thorough),
+    ],
 )
 def test_ranks_of_several_nodes_get_what_is_planned(
     packed: PackedFiles,
@@ -137,7 +142,14 @@ def test_without_a_secret_nothing_is_exchanged(packed: PackedFiles, runtime_dir:
         assert "cannot fetch from each other what 'clairvoyant' has them keep" in line
 
 
-@pytest.mark.parametrize("steps", [2, 12, 36])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(2, marks=pytest.mark.thorough),
+        12,
+        pytest.param(36, marks=pytest.mark.thorough),
+    ],
+)
 def test_an_epoch_that_all_break_off_at_one_step_is_followed_by_a_whole_one(
     packed: PackedFiles, runtime_dir: Path, steps: int
 ) -> None:
@@ -203,7 +215,9 @@ def test_what_fits_the_jobs_caches_is_read_once_in_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("policy", ["clairvoyant", "locality"])
+@pytest.mark.parametrize(
+    "policy", ["clairvoyant", pytest.param("locality", marks=pytest.mark.thorough)]
+)
 def test_what_another_node_keeps_is_fetched_from_there(
     packed: PackedFiles, runtime_dir: Path, policy: str
 ) -> None:
@@ -226,7 +240,7 @@ def test_what_another_node_keeps_is_fetched_from_there(
     assert sum(each["fetched"] for each in counters) > 2 * SAMPLES
 
 
-@pytest.mark.parametrize("ranks_here", [1, 2])
+@pytest.mark.parametrize("ranks_here", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_nodes_read_what_is_placed_on_their_own_disks(
     packed: PackedFiles,
     ranks_here: int,
@@ -326,8 +340,15 @@ def all_raise(running: Job, seconds: float) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("exchange", [0, 1])
-@pytest.mark.parametrize("strike", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    ("strike", "exchange"),
+    [
+        (signal.SIGKILL, 0),
+        (signal.SIGKILL, 1),
+        pytest.param(signal.SIGSTOP, 0, marks=pytest.mark.thorough),
+        (signal.SIGSTOP, 1),
+    ],
+)
 def test_a_node_that_is_lost_is_named_at_every_rank(
     packed: PackedFiles, runtime_dir: Path, strike: signal.Signals, exchange: float
 ) -> None:
@@ -394,7 +415,14 @@ def test_a_node_that_hangs_for_a_while_slows_the_job_only(
     assert sorted(keys) == list(packed.keys)
 
 
-@pytest.mark.parametrize("again", [(1, 1), (3, 1), (2, 2)])
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param((1, 1), marks=pytest.mark.thorough),
+        (3, 1),
+        pytest.param((2, 2), marks=pytest.mark.thorough),
+    ],
+)
 def test_a_job_that_was_killed_goes_on_in_another_world(
     packed: PackedFiles, runtime_dir: Path, tmp_path: Path, again: tuple[int, int]
 ) -> None:

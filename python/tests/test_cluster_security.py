@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -70,11 +70,15 @@ def _says(port: int, words: bytes) -> bytes:
     with socket.socket() as stranger:
         stranger.settimeout(10)
         stranger.connect(("127.0.0.1", port))
-        with contextlib.suppress(ConnectionError):
+        try:
             stranger.sendall(words)
             stranger.shutdown(socket.SHUT_WR)
             while part := stranger.recv(1000):
                 heard += part
+        except OSError as failure:
+            # A node that hangs up while the words are still on their way resets the connection.
+            if failure.errno not in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN):
+                raise
     return heard
 
 

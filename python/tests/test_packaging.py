@@ -271,6 +271,7 @@ def test_the_test_environment_is_made_once_by_whoever_is_first(
     assert wrong.returncode == 2
 
 
+@pytest.mark.thorough
 def test_where_torch_cannot_be_installed_the_rest_is(
     python_env: Callable[..., subprocess.Popen[str]],
 ) -> None:

@@ -79,6 +79,7 @@ def trained(pictures: Path, dataset: str | None, memory: str = "") -> training.O
         torch.set_num_threads(threads)
 
 
+@pytest.mark.thorough
 def test_redirect_learns_as_well_as_a_global_shuffle(pictures: Path, runtime_dir: Path) -> None:
     reference = trained(pictures, None)
     # A tenth of the dataset, so 9 extents of 16 pictures or more are in memory.

@@ -45,8 +45,15 @@ pytest_plugins = ["nothing_left"]
 pytestmark = pytest.mark.usefixtures("no_shared_memory_left", "the_end_of_a_worker_is_no_news")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize(
+    ("kind", "moment"),
+    [
+        (kind, moment)
+        for kind in READERS
+        for moment in MOMENTS
+        if THOROUGH or moment == "mid-epoch" or kind == "MapDataset redirect, 2 workers"
+    ],
+)
 @pytest.mark.limit(30)
 def test_when_the_node_is_killed_the_order_goes_on_exactly_where_it_was(
     kind: str,

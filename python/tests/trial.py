@@ -91,7 +91,8 @@ class Job:
         options: dict[str, Any] = {
             "batch_size": draw.choice((1, 7, 16, 40)),
             "seed": draw.randrange(1000),
-            "memory": draw.choice(("1MiB", "2MiB", "300%", "8MiB")),
+            # Extents of 256 KiB, two for each of four ranks, are the least that fits every draw.
+            "memory": draw.choice(("2MiB", "3MiB", "300%", "8MiB")),
             "extent": draw.choice(("auto", "16KiB", "64KiB")),
             "policy": draw.choice(POLICIES),
             "num_workers": 0 if way == "views" else draw.choice((0, 0, 2)),

@@ -154,9 +154,9 @@ class ReadTroubleTest {
     for (String policy :
         List.of("sample-order", "chunk-shuffle", "redirect", "redirect-position")) {
       String complaint = readWith(1000, policy, 3).complaint(2);
-      Matcher number = Pattern.compile("give it (\\d+) or more").matcher(complaint);
+      Matcher number = Pattern.compile("give it (\\d+) or more for each rank").matcher(complaint);
       assertThat(number.find()).as(complaint).isTrue();
-      long enough = Long.parseLong(number.group(1));
+      long enough = 3 * Long.parseLong(number.group(1));
       readWith(enough, policy, 3).isDone();
       readWith(enough - 1, policy, 3).complaint(2);
     }

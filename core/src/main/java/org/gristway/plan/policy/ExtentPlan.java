@@ -51,14 +51,14 @@ final class ExtentPlan implements ReadPlan {
   static void refuseTooFewFrames(PlanInputs inputs, int fewest) {
     PlanSettings settings = inputs.settings();
     if (settings.frames() < fewest) {
-      int ranks = inputs.world().mostRanks();
       throw Failure.wrongCall(
-          "the memory is too small for policy '%s': give it %d or more (each rank on a machine takes"
-              + " at least %d of %d bytes), or make the extents smaller",
+          "the memory is too small for policy '%s': give it %d or more for each rank on a machine (%d"
+              + " of %d bytes, and a rank has %d), or make the extents smaller",
           settings.policy(),
-          fewest * settings.extentBytes() * ranks,
+          fewest * settings.extentBytes(),
           fewest,
-          settings.extentBytes());
+          settings.extentBytes(),
+          settings.memory());
     }
   }
 

@@ -17,9 +17,9 @@ final class SampleFrames {
     long bytes = inputs.cuts().sampleFrameBytes();
     if (inputs.settings().memory() < bytes) {
       throw Failure.wrongCall(
-          "the memory is too small for policy '%s': give it %d or more (each rank on a machine takes"
-              + " at least %d bytes, for the largest sample)",
-          inputs.settings().policy(), bytes * inputs.world().mostRanks(), bytes);
+          "the memory is too small for policy '%s': give it %d or more for each rank on a machine"
+              + " (for the largest sample, and a rank has %d)",
+          inputs.settings().policy(), bytes, inputs.settings().memory());
     }
     return bytes;
   }
