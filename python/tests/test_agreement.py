@@ -93,6 +93,81 @@ def test_ranks_that_differ_are_refused_by_name_on_every_rank_also_one_that_reads
     assert not list(runtime_dir.iterdir())
 
 
+# A rank that makes its loader when it is told to, and ends when it is told to.
+PATIENT = """
+import sys, gristway
+print("started", flush=True)
+sys.stdin.readline()
+seed = int(sys.argv[2])
+try:
+    made = gristway.Loader(sys.argv[1], batch_size=4, seed=seed, memory="64KiB", extent="8KiB")
+    print("nothing", flush=True)
+except gristway.WrongCallError as error:
+    print(error, flush=True)
+sys.stdin.readline()
+"""
+
+
+class Patient:
+    """One rank of three."""
+
+    def __init__(self, path: Path, number: int, seed: int) -> None:
+        given = {**variables(number), "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PATIENT, str(path), str(seed)],
+            env={**os.environ, **given},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._hear() == "started"
+
+    def _hear(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def refusal(self) -> str:
+        """Has it make its loader; what that raises."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        return self._hear()
+
+    def end(self) -> None:
+        self.process.communicate("end\n", 20)
+
+
+def test_a_difference_is_told_to_a_rank_that_comes_when_all_others_are_gone(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    ranks = [Patient(packed.path, number, 5 + number) for number in range(3)]
+    said = [ranks[0].refusal(), ranks[1].refusal()]
+    assert said[0] == "nothing"
+    ranks[0].end()
+    ranks[1].end()
+    said.append(ranks[2].refusal())
+    for line in said[1:]:
+        assert "rank 0 has seed=5; rank 1 has seed=6" in line
+    ranks[2].end()
+    assert_no_node(runtime_dir)
+    assert not list(runtime_dir.iterdir())
+
+
+def test_a_difference_is_not_told_to_a_later_start_of_the_job(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    first = [Patient(packed.path, number, 5 + number) for number in range(2)]
+    assert [rank.refusal() == "nothing" for rank in first] == [True, False]
+    for rank in first:
+        rank.end()
+    again = [Patient(packed.path, number, 5) for number in (2, 1, 0)]
+    assert [rank.refusal() for rank in again] == ["nothing"] * 3
+    for rank in again:
+        rank.end()
+    assert_no_node(runtime_dir)
+    assert not list(runtime_dir.iterdir())
+
+
 def test_other_content_under_the_same_names_is_refused(
     packed: PackedFiles, runtime_dir: Path, dataset: Callable[..., PackedFiles]
 ) -> None:

@@ -265,7 +265,7 @@ class Source:
         for tag in ("A", "B"):
             trial_data.write(folder / f"files-{tag}", self.names, tag)
             _run("pack", "--chunk-size", "64KiB", folder / f"files-{tag}", folder / f"{tag}.gw")
-        trial_data.write(folder / "files-more", self.more, "A")
+            trial_data.write(folder / f"files-more-{tag}", self.more, tag)
 
     def place(self, folder: Path) -> Place:
         shutil.copytree(self._folder / "A.gw", folder / "data.gw")
@@ -277,9 +277,8 @@ class Source:
     def files_b(self) -> Path:
         return self._folder / "files-B"
 
-    @property
-    def files_more(self) -> Path:
-        return self._folder / "files-more"
+    def files_more(self, tag: str) -> Path:
+        return self._folder / f"files-more-{tag}"
 
 
 def _run(*arguments: object) -> None:
@@ -302,6 +301,7 @@ class Course:
         self._source = source
         self._place = place
         self._names = list(source.names)
+        self._newest = list(source.names)  # what the newest version of the dataset has
         self._tag = "A"
         self._tags = {"A"}  # of what the dataset's folder may hold
         self._runs = 0
@@ -475,6 +475,8 @@ class Course:
 
     def _restart(self, epoch: int, step: int, state: Any) -> tuple[int, int, str]:
         """Kills all ranks and starts the job again, in another world where a state allows that."""
+        for strike in self._strikes:  # a dataset that changes while ranks start is refused
+            strike.join()
         for rank in self._ranks:
             rank.end()
         job = self._job
@@ -482,6 +484,8 @@ class Course:
         if state is None or state[1] != epoch:
             self._given.clear()
             self._places = self._damaged = 0
+            # Without a state it begins with the newest version.
+            self._names = self._newest.copy()
             return epoch, 0, self._start(job.ranks, None)
         if "exchange" not in job.options:
             job.ranks = job.draw.randint(1, 4)
@@ -537,11 +541,14 @@ class Course:
 
         def replace() -> None:
             self._tags = {"B"}
+            self._newest = list(self._source.names)
             _run("pack", "--force", "--chunk-size", "64KiB", self._source.files_b, place.dataset)
 
         def append() -> None:
             try:
-                _run("append", self._source.files_more, place.dataset)
+                tag = "B" if self._tags == {"B"} else "A"
+                _run("append", self._source.files_more(tag), place.dataset)
+                self._newest += self._source.more
             except Broken:
                 if not self._job.may_fail:  # else it may have met what another fault has left
                     raise

@@ -6,7 +6,8 @@ a file of the runtime folder, and where torch.distributed is initialised, in its
 the job and by the loader's place among the loaders of its process, never by what is compared. Whoever
 differs raises, and so do all others, also those that are reading already.
 
-The file goes with the last rank that is alive. What kills leave of it, the next start takes away.
+The file goes with the last rank that is alive. What kills leave of it, the next start takes away. A
+difference outlives the ranks that have found it, for those that were started with them and come later.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,17 +202,23 @@ class Agreement:
             self._own = {**self._own, "snapshot": snapshot}
         with _page(self._path, create=True) as page:
             assert page is not None
-            page.forget_if_over()
+            page.forget_if_over(self._process)
+            if page.differs is None:
+                page.expected = self._world.ranks_here
             for each, entry in page.ranks.items():
                 if page.differs is None and entry.is_alive():
                     if int(each) != rank:
-                        page.differs = difference(rank, self._own, int(each), entry.intent)
+                        page.note(difference(rank, self._own, int(each), entry.intent))
                     elif entry.process != self._process:
-                        page.differs = _twice(rank, str(entry.process), str(self._process))
+                        page.note(_twice(rank, str(entry.process), str(self._process)))
+                        page.expected = 0  # another rank may never come
             differs = page.differs
+            own = _Entry(self._process, _start_of(self._process), self._own)
             if differs is None:
-                started = _start_of(self._process)
-                page.ranks[str(rank)] = _Entry(self._process, started, self._own)
+                page.ranks[str(rank)] = own
+            else:
+                # It has come, and reads nothing.
+                page.ranks.setdefault(str(rank), replace(own, has_left=True))
         if differs is not None:
             raise WrongCallError(differs)
         if self._leaving is None:
@@ -263,7 +270,7 @@ class Agreement:
         """Raises, and has those who are on this machine do so too."""
         with _page(self._path) as page:
             if page is not None:
-                page.differs = page.differs or differs
+                page.note(differs)
         raise WrongCallError(differs)
 
     def check(self) -> None:
@@ -312,14 +319,31 @@ class _Entry:
 
 @dataclass
 class _Page:
-    differs: str | None
-    ranks: dict[str, _Entry]
+    differs: str | None = None
+    differs_since: float = 0.0  # in seconds since the machine was started, as processes have it
+    expected: int = 0  # so many ranks are to come
+    ranks: dict[str, _Entry] = field(default_factory=dict)
+
+    def note(self, differs: str | None) -> None:
+        """Notes a difference, unless there is one already."""
+        if self.differs is None and differs is not None:
+            self.differs = differs
+            self.differs_since = _now()
 
     def is_over(self) -> bool:
+        """Tells whether all ranks that have come are gone."""
         return not any(entry.is_alive() for entry in self.ranks.values())
 
-    def forget_if_over(self) -> None:
-        if self.is_over():
+    def is_done(self) -> bool:
+        """Tells whether nobody needs this page any more: it is over, and no rank is still to be told
+        of a difference."""
+        is_told = len(self.ranks) >= self.expected or _now() - self.differs_since > _COME_SECONDS
+        return self.is_over() and (self.differs is None or is_told)
+
+    def forget_if_over(self, process: int) -> None:
+        """Begins anew for a process, if this page is of an earlier start of the job. A process that
+        was there already when a difference was found is not of a later start."""
+        if self.is_over() and (self.differs is None or _seconds_of(process) > self.differs_since):
             self.differs = None
             self.ranks = {}
 
@@ -327,7 +351,7 @@ class _Page:
 @contextlib.contextmanager
 def _page(path: Path, create: bool = False) -> Iterator[_Page | None]:
     """What the ranks of this machine have told, for this process alone; changes are kept. None if
-    there is no such file. One without a rank that is alive is removed."""
+    there is no such file. One that nobody needs any more is removed."""
     try:
         descriptor = _locked(path, create)
     except FileNotFoundError:
@@ -340,14 +364,14 @@ def _page(path: Path, create: bool = False) -> Iterator[_Page | None]:
         try:
             read = json.loads(text)
             ranks = {rank: _Entry(**entry) for rank, entry in read["ranks"].items()}
-            page = _Page(read["differs"], ranks)
+            page = _Page(**{**read, "ranks": ranks})
         except (ValueError, KeyError, TypeError):
-            page = _Page(None, {})  # new, or left by one that was killed as it wrote
+            page = _Page()  # new, or left by one that was killed as it wrote
         yield page
-        if page.is_over():
+        if page.is_done():
             path.unlink(missing_ok=True)
         told = {rank: vars(entry) for rank, entry in page.ranks.items()}
-        written = json.dumps({"differs": page.differs, "ranks": told}).encode()
+        written = json.dumps({**vars(page), "ranks": told}).encode()
         if written != text:
             os.ftruncate(descriptor, 1)
             os.pwrite(descriptor, (_AGREED if page.differs is None else _DIFFERS) + written, 0)
@@ -383,6 +407,15 @@ def sweep(folder: Path) -> None:
     for path in folder.glob(f"*{_SUFFIX}"):
         with contextlib.suppress(OSError), _page(path):
             pass
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _seconds_of(process: int) -> float:
+    """When a process was started, in seconds since the machine was."""
+    return int(_start_of(process) or 0) / os.sysconf("SC_CLK_TCK")
 
 
 def _start_of(process: int) -> str:
