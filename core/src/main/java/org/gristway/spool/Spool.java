@@ -56,13 +56,20 @@ public final class Spool implements AutoCloseable {
     return count;
   }
 
-  /** Ends writing. */
+  /** Ends writing. The file is closed also where what is left cannot be written. */
   @Override
   public void close() {
-    if (buffer.length() > 0) {
-      flush();
+    try {
+      if (buffer.length() > 0) {
+        flush();
+      }
+    } finally {
+      buffer.free();
+      closeFile();
     }
-    buffer.free();
+  }
+
+  private void closeFile() {
     try {
       if (out != null) {
         out.close();

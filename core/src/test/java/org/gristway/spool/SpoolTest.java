@@ -1,12 +1,17 @@
 package org.gristway.spool;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
+import org.gristway.Failure;
 import org.gristway.testing.Seeds;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -42,6 +47,32 @@ class SpoolTest {
         }
         assertThat(reader.hasNext()).isFalse();
       }
+    }
+  }
+
+  @Test
+  void the_file_is_closed_where_it_cannot_be_written() throws IOException {
+    Path full = Path.of("/dev/full");
+    assumeTrue(Files.isWritable(full), "needs /dev/full");
+    long before = openFiles(full);
+    Spool spool = new Spool(full);
+    spool.add(new RecordBuffer().putNumber(1));
+    assertThatThrownBy(spool::close).isInstanceOf(Failure.class).hasMessageContaining("No space");
+    assertThat(openFiles(full)).isEqualTo(before);
+  }
+
+  /** How often this process has a file open. */
+  private static long openFiles(Path file) throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.filter(each -> file.equals(target(each))).count();
+    }
+  }
+
+  private static Path target(Path link) {
+    try {
+      return Files.readSymbolicLink(link);
+    } catch (IOException closed) {
+      return Path.of(""); // as that which lists them is
     }
   }
 
