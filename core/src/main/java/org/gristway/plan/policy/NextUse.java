@@ -30,7 +30,7 @@ final class NextUse {
     this.inputs = inputs;
     this.accesses = accesses;
     this.memory = memory;
-    this.table = new TierTable(inputs, accesses);
+    this.table = new TierTable(inputs.layout().sampleCount(), accesses);
     for (int rank = 0; rank < inputs.world().ranks(); rank++) {
       new OfRank(rank).decide();
     }

@@ -78,7 +78,7 @@ final class Placement {
     this.inputs = inputs;
     this.accesses = accesses;
     this.order = order;
-    this.table = new TierTable(inputs, accesses);
+    this.table = new TierTable(inputs.layout().sampleCount(), accesses);
     Budgets budgets = new Budgets(memory, inputs.settings().caching().diskBytes());
     forEachKeeper(
         (sample, rank, grade, ranks) -> budgets.count(rank, grade, inputs.layout().length(sample)));

@@ -47,7 +47,7 @@ abstract class StretchPolicy implements ReadPolicy {
     /** With a new stretch the caches are emptied, before anything else. */
     @Override
     public long bytesAtStart() {
-      return table.bytesInMemory(inStretch);
+      return table.bytesInMemory(inputs.layout(), inStretch);
     }
 
     @Override

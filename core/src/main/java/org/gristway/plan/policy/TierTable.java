@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import org.gristway.os.PrivateMemory;
 import org.gristway.plan.Caching;
-import org.gristway.plan.PlanInputs;
+import org.gristway.plan.SampleLayout;
 
 /**
  * Where samples are kept in a stretch of epochs: for every sample and epoch, the tier in which the
@@ -24,15 +24,13 @@ final class TierTable {
   private static final int NOTE_AT = 56; // 32 digits take 51 bits
   private static final long[] UNITS = units(); // by epoch
 
-  private final PlanInputs inputs;
   private final Accesses accesses;
   private final MemorySegment table;
 
   /** Nothing is kept. */
-  TierTable(PlanInputs inputs, Accesses accesses) {
-    this.inputs = inputs;
+  TierTable(long samples, Accesses accesses) {
     this.accesses = accesses;
-    this.table = PrivateMemory.table(8 * inputs.layout().sampleCount());
+    this.table = PrivateMemory.table(8 * samples);
   }
 
   private static long[] units() {
@@ -83,13 +81,17 @@ final class TierTable {
     return digits % UNITS[epoch];
   }
 
-  /** What all ranks keep in memory when the first few epochs of the stretch are over. */
-  long bytesInMemory(int epochs) {
+  /**
+   * What all ranks keep in memory when the first few epochs of the stretch are over.
+   *
+   * @param layout of the samples; a table may outlive the one that it was made for
+   */
+  long bytesInMemory(SampleLayout layout, int epochs) {
     long sum = 0;
     int[] seen = new int[MOST_EPOCHS];
-    for (long sample = 0; epochs > 0 && sample < inputs.layout().sampleCount(); sample++) {
+    for (long sample = 0; epochs > 0 && sample < layout.sampleCount(); sample++) {
       if (before(digits(sample), epochs) != 0) {
-        sum += keepersInMemory(sample, epochs, seen) * inputs.layout().length(sample);
+        sum += keepersInMemory(sample, epochs, seen) * layout.length(sample);
       }
     }
     return sum;

@@ -3,7 +3,13 @@ package org.gristway.plan.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import org.gristway.dataset.Dataset;
+import org.gristway.pack.Packs;
+import org.gristway.pack.Trees;
 import org.gristway.plan.Caching;
 import org.gristway.plan.Layouts;
 import org.gristway.plan.PlanInputs;
@@ -16,9 +22,11 @@ import org.gristway.plan.PlanStep.Source;
 import org.gristway.plan.Pulled;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
+import org.gristway.plan.SampleLayout;
 import org.gristway.plan.Tail;
 import org.gristway.plan.World;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What every policy keeps that decides for a stretch of epochs what each rank keeps. */
 abstract class StretchPolicyContract extends CachingPolicyContract {
@@ -105,5 +113,23 @@ abstract class StretchPolicyContract extends CachingPolicyContract {
       assertThat(Pulled.of(Drop.class, lane).stream().filter(drop -> drop.sample() == Drop.ALL))
           .hasSize(begins && epoch > 0 ? 2 : 0);
     }
+  }
+
+  /** Tables are kept for the plans to come, also when what they were made for is closed. */
+  @Test
+  void plans_are_made_of_a_dataset_that_was_closed_and_opened_again(@TempDir Path folder) {
+    Path path = Packs.pack(Trees.random(new Random(1), 100), folder.resolve("dataset"));
+    ReadPolicy policy = policy();
+    List<Long> kept = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      try (Dataset dataset = Dataset.open(path)) {
+        PlanSettings settings =
+            new PlanSettings(policy.name(), 5, 1 << 20, 16 << 10, Tail.SHORT)
+                .withCaching(new Caching(0, 4, Caching.Rates.USUAL));
+        SampleLayout layout = SampleLayout.of(dataset.snapshot());
+        kept.add(policy.plan(PlanInputs.of(layout, 1, World.of(2), settings), 2).bytesAtStart());
+      }
+    }
+    assertThat(kept.getFirst()).isPositive().isEqualTo(kept.getLast());
   }
 }

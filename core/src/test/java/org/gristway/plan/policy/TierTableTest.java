@@ -27,7 +27,7 @@ class TierTableTest {
             1,
             World.of(2),
             new PlanSettings("clairvoyant", 5, 1 << 20, 4096, Tail.SHORT));
-    TierTable table = new TierTable(inputs, new Accesses(inputs, 0, EPOCHS));
+    TierTable table = new TierTable(inputs.layout().sampleCount(), new Accesses(inputs, 0, EPOCHS));
     int[][] kept = new int[SAMPLES][EPOCHS];
     Arrays.stream(kept).forEach(each -> Arrays.fill(each, SampleLane.NOT_KEPT));
     int[] notes = new int[SAMPLES];
