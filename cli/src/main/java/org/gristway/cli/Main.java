@@ -13,21 +13,23 @@ public final class Main {
   /** Runs the command and exits with its status. */
   public static void main(String[] args) {
     Console console = Console.standard();
-    Outcome outcome = new Outcome(console, args);
-    int status;
-    try {
-      status = isVersionCall(args) ? version(console) : run(console, outcome, args);
-      console.flush();
-    } catch (Throwable thrown) {
-      status = outcome.of(thrown);
+    if (!isVersionCall(args)) {
+      Outcome outcome = new Outcome(console, args);
+      // A thread that dies with nobody waiting for it is a bug like any other.
+      Thread.setDefaultUncaughtExceptionHandler((_, thrown) -> exit(outcome.of(thrown)));
     }
-    exit(status);
+    exit(run(console, args));
   }
 
-  private static int run(Console console, Outcome outcome, String[] args) throws IOException {
-    // A thread that dies with nobody waiting for it is a bug like any other.
-    Thread.setDefaultUncaughtExceptionHandler((_, thrown) -> exit(outcome.of(thrown)));
-    return RootCommand.run(console, args);
+  /** Runs the command and returns its status; whatever is thrown is told. */
+  static int run(Console console, String[] args) {
+    try {
+      int status = isVersionCall(args) ? version(console) : RootCommand.run(console, args);
+      console.flush();
+      return status;
+    } catch (Throwable thrown) {
+      return new Outcome(console, args).of(thrown);
+    }
   }
 
   private static boolean isVersionCall(String[] args) {

@@ -31,11 +31,8 @@ class DocsTest {
   @Test
   void the_commands_in_the_readme_work() throws Exception {
     Path launcher = folder.resolve("gristway");
-    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    Files.writeString(
-        launcher,
-        "#!/bin/sh\nexec %s --enable-native-access=ALL-UNNAMED -jar %s \"$@\"\n"
-            .formatted(java, System.getProperty("gristway.jar")));
+    String java = String.join(" ", new Cli().builder().command());
+    Files.writeString(launcher, "#!/bin/sh\nexec %s \"$@\"\n".formatted(java));
     Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
     String script = String.join("\n", blocks("README.md", "sh"));
     assertThat(script).contains("./gristway pack");

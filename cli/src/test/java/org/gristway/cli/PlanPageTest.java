@@ -143,8 +143,10 @@ class PlanPageTest {
   @Test
   void the_page_says_how_to_make_it_again() throws Exception {
     Path first = pages.resolve("first.html");
-    run("--html", first, "--ranks", 4, "--nodes", 2, "--seed", 5, "--epoch", 3, "--tail", "drop")
-        .isDone();
+    Object[] options = {
+      "--html", first, "--ranks", 4, "--nodes", 2, "--seed", 5, "--epoch", 3, "--tail", "drop"
+    };
+    new Cli().call(dataset.call("plan", options)).isDone();
     String command = elements(parse(Files.readString(first)), "pre").getFirst().getTextContent();
     assertThat(command).startsWith("./gristway plan ").endsWith(" --html plan.html");
     Object[] call = command.substring("./gristway ".length()).split(" ");

@@ -12,7 +12,7 @@ class StartTest {
 
   @Test
   void tellsItsVersionInOneLine() {
-    assertThat(Cli.run("--version").isDone().outText())
+    assertThat(new Cli().call("--version").isDone().outText())
         .matches("gristway \\d+\\.\\d+\\.\\d+ \\(Java \\d+[^\\n]*\\)\\n");
   }
 
@@ -28,7 +28,7 @@ class StartTest {
 
   @Test
   void listsItsCommands() {
-    assertThat(Cli.run("--help").isDone().outText())
+    assertThat(new Cli().call("--help").isDone().outText())
         .contains(
             "pack",
             "append",

@@ -30,7 +30,7 @@ class StatCommandTest {
       long after = samples(pid, before);
       assertThat(after).isGreaterThan(before);
 
-      List<String> lines = Cli.run("stat", pid).isDone().outText().lines().toList();
+      List<String> lines = new Cli().call("stat", pid).isDone().outText().lines().toList();
       assertThat(lines)
           .startsWith(
               "process " + pid,
@@ -48,7 +48,7 @@ class StatCommandTest {
 
   /** Asks until a process has delivered more samples than this. */
   private static long samples(long pid, long more) throws InterruptedException {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 1000; i++) {
       Cli.Result result = Cli.run("stat", "--json", pid);
       if (result.exit() == 0) {
         JsonNode readers = result.json().get("readers");

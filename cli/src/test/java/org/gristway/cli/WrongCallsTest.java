@@ -23,7 +23,7 @@ class WrongCallsTest {
     Files.createDirectories(folder.resolve("src/a"));
     Files.writeString(folder.resolve("src/a/1.txt"), "one");
     Files.createDirectory(folder.resolve("empty"));
-    new Cli().in(folder).call("pack", "src", "data.gw").isDone();
+    Cli.run("pack", folder.resolve("src"), folder.resolve("data.gw")).isDone();
   }
 
   @ParameterizedTest
@@ -80,32 +80,36 @@ class WrongCallsTest {
           stat 1 2                       | unexpected argument '2'; see 'gristway stat --help'
           """)
   void isToldInOneLineWhatIsWrong(String call, String complaint) {
-    Object[] args = call.isEmpty() ? new Object[0] : call.split(" ");
-    assertThat(new Cli().in(folder).call(args).complaint(2)).isEqualTo("gristway: " + complaint);
+    Object[] args = call.isEmpty() ? new Object[0] : inFolder(call).split(" ");
+    assertThat(Cli.run(args).complaint(2)).isEqualTo("gristway: " + inFolder(complaint));
     assertThat(folder.resolve("new.gw")).doesNotExist();
+  }
+
+  /** Names what there is, and what might be made, with its folder. */
+  private static String inFolder(String text) {
+    return text.replaceAll("\\b(src|empty|data\\.gw|new\\.gw)\\b", folder + "/$1");
   }
 
   @Test
   void refusesUnitsThatMeanTwoThings() {
-    assertThat(new Cli().in(folder).call("pack", "--chunk-size", "64MB", "src", "n").complaint(2))
+    assertThat(Cli.run("pack", "--chunk-size", "64MB", "src", "n").complaint(2))
         .contains("'64MB' is not a size; write it in KiB, MiB or GiB");
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"verify", "rebuild", "info", "ls", "read", "plan"})
   void namesADatasetThatIsNotThere(String command) {
-    assertThat(new Cli().in(folder).call(command, "nosuch.gw").complaint(2)).contains("nosuch.gw");
+    assertThat(Cli.run(command, "nosuch.gw").complaint(2)).contains("nosuch.gw");
   }
 
   @Test
   void namesASourceThatIsNotThere() {
-    assertThat(new Cli().in(folder).call("pack", "nosuch", "new.gw").complaint(2))
-        .contains("nosuch");
+    assertThat(Cli.run("pack", "nosuch", folder.resolve("new.gw")).complaint(2)).contains("nosuch");
   }
 
   @Test
   void saysThatAFolderIsNoDataset() {
-    assertThat(new Cli().in(folder).call("cat", "empty", "key").complaint(2))
+    assertThat(Cli.run("cat", folder.resolve("empty"), "key").complaint(2))
         .contains("empty is not a dataset");
   }
 

@@ -77,7 +77,7 @@ class KilledTest {
 
   private static long time(Object... args) {
     long start = System.nanoTime();
-    Cli.run(args).isDone();
+    new Cli().call(args).isDone();
     return System.nanoTime() - start;
   }
 

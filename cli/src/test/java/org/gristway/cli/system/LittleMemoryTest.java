@@ -9,8 +9,10 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.gristway.cli.Cli;
 import org.gristway.testing.SystemTest;
 import org.gristway.testing.Thorough;
@@ -61,7 +63,7 @@ class LittleMemoryTest {
       try (MemoryLimit limit = new MemoryLimit(LIMIT)) {
         long start = System.nanoTime();
         Cli.Result result =
-            new Cli().flags(launcherFlags()).through(limit.wrapper()).within(600).call(call);
+            new Cli().flags(launcherFlags(command)).through(limit.wrapper()).within(600).call(call);
         System.out.printf(
             "%s, %,d entries: %s took %.1f s; %s%n",
             source.getFileName(),
@@ -85,18 +87,25 @@ class LittleMemoryTest {
   }
 
   /** Those of the launcher, as it is: what users get. */
-  private static List<String> launcherFlags() throws IOException {
+  private static List<String> launcherFlags(String command) throws IOException {
     String script = Files.readString(Path.of(System.getProperty("gristway.root"), "gristway"));
     String flags = script.substring(script.indexOf("java_flags=(\n") + 13);
-    List<String> all =
-        flags
-            .substring(0, flags.indexOf("\n)"))
-            .lines()
-            .map(String::strip)
-            .filter(line -> !line.startsWith("#"))
-            .flatMap(line -> Arrays.stream(line.split(" ")))
-            .toList();
+    List<String> all = new ArrayList<>();
+    flags
+        .substring(0, flags.indexOf("\n)"))
+        .lines()
+        .map(String::strip)
+        .filter(line -> !line.startsWith("#"))
+        .forEach(line -> all.addAll(List.of(line.split(" "))));
     assertThat(all).anyMatch(flag -> flag.startsWith("-Xmx"));
+    Matcher more = Pattern.compile("\n  ([a-z |]+)\\) java_flags\\+=\\((.+)\\) ;;").matcher(script);
+    int cases = 0;
+    for (; more.find(); cases++) {
+      if (List.of(more.group(1).split(" \\| ")).contains(command)) {
+        all.addAll(List.of(more.group(2).split(" ")));
+      }
+    }
+    assertThat(cases).isPositive();
     return all;
   }
 

@@ -45,11 +45,7 @@ class ReadKilledTest {
   }
 
   private static Cli cli() {
-    // The JVM's own statistics file outlives a kill; the launcher turns it off.
-    return new Cli()
-        .java("-XX:-UsePerfData")
-        .java("-Djava.io.tmpdir=" + temporary)
-        .env("TMPDIR", temporary.toString());
+    return new Cli().java("-Djava.io.tmpdir=" + temporary).env("TMPDIR", temporary.toString());
   }
 
   private static Object[] call(String policy, long epochs) {
