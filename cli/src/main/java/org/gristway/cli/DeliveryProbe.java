@@ -42,9 +42,16 @@ final class DeliveryProbe {
   private static final long DELIVERY_NANOS = 1_000_000_000L;
 
   private final ProbeFolder folder;
+  private final double patience;
+  private final int samples;
 
-  DeliveryProbe(ProbeFolder folder) {
+  /**
+   * @param patience the part of the usual time that it takes, and of the samples that it delivers
+   */
+  DeliveryProbe(ProbeFolder folder, double patience) {
     this.folder = folder;
+    this.patience = patience;
+    this.samples = (int) Math.ceil(patience * SAMPLES);
   }
 
   /**
@@ -85,7 +92,7 @@ final class DeliveryProbe {
   double sampleSeconds() throws IOException {
     Path archive = folder.file("samples.zip");
     try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(archive))) {
-      for (int i = 0; i < SAMPLES; i++) {
+      for (int i = 0; i < samples; i++) {
         zip.putNextEntry(new ZipEntry("sample-" + i));
         zip.write(i);
       }
@@ -99,7 +106,7 @@ final class DeliveryProbe {
         sum += usual(DELIVERY_NANOS, () -> loader.epoch().forEach(DeliveryProbe::look));
       }
     }
-    return sum / LOADERS / SAMPLES;
+    return sum / LOADERS / samples;
   }
 
   /** Asks for each sample's length, as whoever uses it must. */
@@ -114,14 +121,14 @@ final class DeliveryProbe {
   }
 
   /** What something takes on the average, done again and again, once its code is compiled. */
-  private static double usual(long nanos, Runnable something) {
+  private double usual(long nanos, Runnable something) {
     List<Double> seconds = new ArrayList<>();
     long begin = System.nanoTime();
     do {
       long start = System.nanoTime();
       something.run();
       seconds.add((System.nanoTime() - start) / 1e9);
-    } while (System.nanoTime() - begin < nanos);
+    } while (System.nanoTime() - begin < patience * nanos);
     return seconds.stream()
         .skip(seconds.size() / 2)
         .mapToDouble(each -> each)

@@ -70,8 +70,7 @@ final class Probe {
   }
 
   /**
-   * @param patience the part of its usual time that measuring the storage takes: with less, it is
-   *     less exact
+   * @param patience the part of its usual time that measuring takes: with less, it is less exact
    */
   Probe(ProbeFolder folder, Progress progress, double patience) {
     this.folder = folder;
@@ -121,7 +120,7 @@ final class Probe {
     Files.delete(path);
     progress.begin("small files", Progress.Unit.SAMPLES, 2 * SMALL_FILES);
     double small = smallFiles();
-    DeliveryProbe delivery = new DeliveryProbe(folder);
+    DeliveryProbe delivery = new DeliveryProbe(folder, patience);
     return new ProbeResult(
         bytes,
         isDirect,

@@ -21,6 +21,7 @@ import picocli.CommandLine.Parameters;
 final class ProbeCommand implements CliCommand {
 
   private final Console console;
+  private final double patience;
 
   @SuppressWarnings("NullAway.Init")
   @Parameters(index = "0", paramLabel = "DIR", description = "A folder on the storage.")
@@ -30,7 +31,15 @@ final class ProbeCommand implements CliCommand {
   private boolean asJson;
 
   ProbeCommand(Console console) {
+    this(console, 1);
+  }
+
+  /**
+   * @param patience that of the {@link Probe}
+   */
+  ProbeCommand(Console console, double patience) {
     this.console = console;
+    this.patience = patience;
   }
 
   @Override
@@ -40,7 +49,7 @@ final class ProbeCommand implements CliCommand {
     }
     ProbeResult result;
     try (ProbeFolder probe = ProbeFolder.in(folder)) {
-      result = new Probe(probe, console.progress()).run();
+      result = new Probe(probe, console.progress(), patience).run();
     }
     console.endProgress();
     if (asJson) {

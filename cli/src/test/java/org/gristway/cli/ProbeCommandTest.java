@@ -2,26 +2,47 @@ package org.gristway.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
+import org.gristway.testing.Thorough;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
 import tools.jackson.databind.JsonNode;
 
 @Tag("java")
 class ProbeCommandTest {
 
+  /** So little that it is over in a few seconds, and so much that processor time can be told. */
+  private static final double LITTLE = 0.1;
+
   @TempDir Path folder;
+
+  /** In the long run the command as users have it, and else the same with less patience. */
+  private Cli.Result probe() throws IOException {
+    if (Thorough.on()) {
+      return Cli.run("probe", folder, "--json");
+    }
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    ByteArrayOutputStream err = new ByteArrayOutputStream();
+    Console console = new Console(out, err);
+    ProbeCommand command = new ProbeCommand(console, LITTLE);
+    new CommandLine(command).parseArgs(folder.toString(), "--json");
+    int exit = command.run();
+    console.flush();
+    return new Cli.Result(exit, out.toByteArray(), err.toString(StandardCharsets.UTF_8));
+  }
 
   @Test
   void storage_is_measured_and_nothing_is_left() throws IOException {
     Path killed = Files.createDirectory(folder.resolve(".gristway-probe-999999999"));
     Files.writeString(killed.resolve("file"), "left by a probe that was killed");
-    Cli.Result result = Cli.run("probe", folder, "--json").isDone();
-    JsonNode json = result.json();
+    JsonNode json = probe().isDone().json();
     assertThat(json.propertyNames())
         .containsExactly(
             "folder",

@@ -253,7 +253,7 @@ class KilledTest {
     /** Moments spread evenly over the whole time, start-up and the very end included. */
     void isSafeWhenKilledAtAnyMoment(long time) throws Exception {
       Random random = new Random(Seeds.of("KilledTest " + this));
-      int moments = Thorough.count(8, 50);
+      int moments = Thorough.count(5, 50);
       int published = 0;
       for (int i = 0; i < moments; i++) {
         long moment = (long) ((i + random.nextDouble()) / moments * time * 1.1);
