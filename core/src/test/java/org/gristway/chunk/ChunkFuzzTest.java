@@ -39,7 +39,7 @@ class ChunkFuzzTest {
     Path dataset = Files.createDirectory(folder.resolve("mutated"));
     Path chunk = dataset.resolve(ChunkFormat.fileName(0));
     int read = 0;
-    int count = Thorough.count(4_000, 100_000);
+    int count = Thorough.count(2_000, 100_000);
     for (int i = 0; i < count; i++) {
       byte[] mutated = Mutations.mutate(valid.get(random.nextInt(valid.size())), random);
       byte[] bytes = random.nextInt(4) == 0 ? mutated : Mutations.repairChunk(mutated);

@@ -44,7 +44,7 @@ class SnapshotFuzzTest {
     Path snapshot = dataset.resolve(Snapshot.fileName(1));
     byte[] valid = Files.readAllBytes(snapshot);
     int opened = 0;
-    int count = Thorough.count(3_000, 100_000);
+    int count = Thorough.count(1_000, 100_000);
     for (int i = 0; i < count; i++) {
       byte[] mutated = Mutations.mutate(valid, random);
       byte[] bytes = random.nextInt(4) == 0 ? mutated : Mutations.repairSnapshot(mutated);
