@@ -34,9 +34,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** Nodes that find each other over loopback. */
+/** Nodes that find each other over loopback. Mostly they wait, so the tests do it at once. */
 @Tag("java")
+@Execution(ExecutionMode.CONCURRENT)
 @Timeout(value = 90, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MeetingTest {
 

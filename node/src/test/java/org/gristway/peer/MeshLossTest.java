@@ -16,6 +16,8 @@ import org.gristway.Failure;
 import org.gristway.plan.Caching;
 import org.gristway.read.Post;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** What becomes of a job when a node is lost, hangs, gives up or leaves. */
 class MeshLossTest extends MeshTesting {
@@ -70,6 +72,7 @@ class MeshLossTest extends MeshTesting {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void a_node_that_is_silent_is_lost_within_ten_seconds() throws Exception {
     Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
     long start = System.nanoTime();
@@ -100,6 +103,7 @@ class MeshLossTest extends MeshTesting {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void who_waits_for_the_rest_of_a_sample_is_not_kept_by_a_node_that_hangs() throws Exception {
     Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
     try (Socket slow = impostor(mesh)) {
