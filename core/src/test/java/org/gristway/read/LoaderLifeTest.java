@@ -367,9 +367,10 @@ class LoaderLifeTest {
       }
       String message = refusal(little);
       assertThat(message).contains(policy);
-      long enough = Long.parseLong(message.replaceAll(".*give it (\\d+) or more.*", "$1"));
+      String each = message.replaceAll(".*give it (\\d+) or more for each rank.*", "$1");
+      long enough = ranks * Long.parseLong(each);
       LoaderContract.assertKept(originals, little.withMemory(enough), 1);
-      assertThat(refusal(little.withMemory(enough - 1))).contains("give it " + enough);
+      assertThat(refusal(little.withMemory(enough - 1))).contains("give it " + each + " or more");
     }
   }
 

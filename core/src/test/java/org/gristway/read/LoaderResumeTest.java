@@ -261,8 +261,8 @@ class LoaderResumeTest {
         LoaderOptions.DEFAULT
             .withPolicy(RedirectPolicy.NAME)
             .withBatchSize(10)
-            .withMemory(256 << 10)
-            .withExtentBytes(16 << 10);
+            .withMemory(32 << 10) // or all of it is read before the state is taken
+            .withExtentBytes(4 << 10);
     ReadState state;
     try (Loader loader = Loader.open(originals.path(), options)) {
       new Received(originals).addSteps(loader, 7);

@@ -76,7 +76,7 @@ abstract class BoundedPolicyContract extends ReadPolicyContract {
         Kind.WRONG_CALL,
         () -> policy().plan(tooSmall, 0),
         policy().name(),
-        Long.toString(3 * enough));
+        "give it " + enough + " or more for each rank");
     PlanInputs justEnough = PlanInputs.of(Layouts.fixed(10, 100), 1, world, settings(enough));
     assertThat(Pulled.deliveries(policy().plan(justEnough, 0))).hasSize(10);
   }
