@@ -2,6 +2,7 @@ package org.gristway.cli.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -198,10 +199,7 @@ class LauncherTest {
     Path fresh = Files.createDirectories(folder.resolve("failing"));
     Checkout other = Checkout.into(fresh.resolve("checkout"));
     Path tools = Files.createDirectories(fresh.resolve("bin"));
-    Path mvn = tools.resolve("mvn");
-    Files.writeString(
-        mvn, "#!/bin/sh\n[ $1 = -v ] && echo 'Apache Maven 3.9.9' && exit\necho BROKEN; exit 1\n");
-    assertThat(mvn.toFile().setExecutable(true)).isTrue();
+    writeMaven(tools, "echo BROKEN; exit 1");
     Cli.Result result =
         Checkout.call(
             fresh,
@@ -216,13 +214,36 @@ class LauncherTest {
     assertThat(log).hasContent("BROKEN");
   }
 
+  /** A Maven that is new enough, and does this where it should build. */
+  private static void writeMaven(Path tools, String script) throws IOException {
+    Path mvn = tools.resolve("mvn");
+    Files.writeString(
+        mvn, "#!/bin/sh\n[ $1 = -v ] && echo 'Apache Maven 3.9.9' && exit\n" + script + "\n");
+    assertThat(mvn.toFile().setExecutable(true)).isTrue();
+  }
+
   /** Last, as it makes everything stale. */
   @Test
   @Order(Integer.MAX_VALUE)
   void buildsAgainWhenASourceIsTouched() throws Exception {
     Path source = checkout.root().resolve("cli/src/main/java/org/gristway/cli/Main.java");
     Files.setLastModifiedTime(source, FileTime.from(Instant.now()));
-    Cli.Result result = call("--version");
+    Path tools = Files.createDirectories(folder.resolve("again"));
+    if (!Thorough.on()) {
+      // One that builds nothing: the jar that was built first is still there.
+      writeMaven(tools, "echo BUILT AGAIN");
+    }
+    Cli.Result result =
+        Checkout.call(
+            folder,
+            List.of("PATH=" + tools + ":" + System.getenv("PATH")),
+            checkout.launcher(),
+            "--version");
+    if (!Thorough.on()) {
+      assertThat(checkout.root().resolve("target/launcher/build.log"))
+          .content()
+          .startsWith("BUILT AGAIN\n");
+    }
     assertThat(result.err()).isEqualTo("gristway: building (sources changed)…\n");
     assertThat(result.exit()).isZero();
     assertThat(result.outText()).isEqualTo(STARTED.getFirst().outText());
