@@ -2,7 +2,7 @@
 
 It reads as it is told on standard input, a line at a time: a number of batches to take, `state` to
 print its state, `counters` for those of its node, `warnings` for what it has logged, `break` to go on
-with the next epoch. It answers each
+with the next epoch, `epoch N` to go on with that one. It answers each
 batch with a line of JSON, the keys of its samples, and `over` in place of a batch when the epoch is.
 An error is a line that begins with `raised`. `state=FILE` goes on from a state; the other options are
 those of `gristway.Loader`.
@@ -57,6 +57,9 @@ def main() -> None:
         elif line == "warnings\n":
             say(warnings.lines)
         elif line == "break\n":
+            batches = iter(loader)
+        elif line.startswith("epoch "):
+            loader.set_epoch(int(line.split()[1]))
             batches = iter(loader)
         else:
             for _ in range(int(line)):

@@ -283,3 +283,111 @@ def test_loaders_are_compared_by_their_place_among_those_that_all_ranks_make(
         assert json.loads(said) == [150] * 6
     assert_no_node(runtime_dir)
     assert not list(runtime_dir.iterdir())
+
+
+# Epochs that are counted
+
+PARTED = (
+    "raised WrongCallError: the ranks of this job are in different epochs: rank {} left epoch {} after"
+    " {}, rank {} {}: call set_epoch(epoch) before each epoch, or peek and break at the same batch on"
+    " every rank"
+)
+
+
+def take(rank: Rank, count: int) -> list[str]:
+    """The keys of some batches of a rank."""
+    rank.tell(str(count))
+    return [key for _ in range(count) for key in rank.answer()]
+
+
+def take_none(rank: Rank) -> str:
+    """What a rank raises at its next batch."""
+    rank.tell("1")
+    with pytest.raises(Raised) as raised:
+        rank.answer(30)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("num_workers", [0, pytest.param(2, marks=pytest.mark.thorough)])
+def test_a_rank_that_peeks_alone_is_named_at_the_next_batch_of_every_rank(
+    packed: PackedFiles, runtime_dir: Path, num_workers: int
+) -> None:
+    ranks = [start(packed.path, number, num_workers=num_workers) for number in range(2)]
+    take(ranks[0], 1)
+    ranks[0].tell("break")
+    take(ranks[0], 1)
+    take(ranks[1], 1)
+    said = [take_none(rank) for rank in (ranks[1], ranks[0])]
+    end(*ranks)
+    assert said == [PARTED.format(0, 0, "1 batch", 1, "read on")] * 2
+    assert_no_node(runtime_dir)
+    assert not list(runtime_dir.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("steps", "then"),
+    [
+        (38, "read on"),
+        pytest.param(5, "left it after 5 batches", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_rank_that_leaves_an_epoch_that_others_have_read_is_refused_where_it_goes_on(
+    packed: PackedFiles, runtime_dir: Path, steps: int, then: str
+) -> None:
+    ranks = [start(packed.path, number) for number in range(2)]
+    take(ranks[1], steps)
+    if steps == 5:
+        ranks[1].tell("break")
+        ranks[1].tell("counters")
+        ranks[1].answer()
+    take(ranks[0], 3)
+    ranks[0].tell("break")
+    said = [take_none(rank) for rank in ranks]
+    end(*ranks)
+    assert said == [PARTED.format(0, 0, "3 batches", 1, then)] * 2
+
+
+def test_ranks_that_leave_epochs_alike_or_are_told_them_get_each_sample_once(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    ranks = [start(packed.path, number) for number in range(2)]
+
+    def whole(*taken: str) -> None:
+        """Takes an epoch to its end."""
+        assert sorted([*taken, *(key for rank in ranks for key in take(rank, 38))]) == list(
+            packed.keys
+        )
+        for rank in ranks:
+            rank.tell("1")
+            assert rank.answer() == "over"
+
+    # Both peek, then one some batches later than the other.
+    for rank in ranks:
+        take(rank, 1)
+        rank.tell("break")
+    take(ranks[0], 3)
+    ranks[0].tell("break")
+    for _ in range(3):
+        take(ranks[1], 1)
+    ranks[1].tell("break")
+    whole()
+    # One alone peeks, and all are told the epoch.
+    for _ in range(2):
+        take(ranks[0], 1)
+        ranks[0].tell("break")
+    for epoch in (3, 7, 3):
+        for rank in ranks:
+            rank.tell(f"epoch {epoch}")
+        whole()
+    # Which counts on from there.
+    whole()
+    # One alone peeks before all go on where they were.
+    take(ranks[0], 2)
+    for rank in ranks:
+        rank.tell("epoch 9")
+    whole()
+    take(ranks[0], 1)
+    ranks[0].tell("break")
+    take(ranks[1], 1)
+    assert take_none(ranks[1]) == PARTED.format(0, 10, "1 batch", 1, "read on")
+    end(*ranks)

@@ -7,18 +7,20 @@ the group's store in common, and has them differ in several ways.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
 import torch.multiprocessing
 import transforms
-from torch.utils.data import DataLoader, DistributedSampler
+from torch.utils.data import DataLoader, DistributedSampler, Sampler
 
 from gristway import Error, Loader, agreement
 from gristway.torch import MapDataset, StreamDataset
@@ -65,6 +67,8 @@ def once(path: str, _: Path, join: Callable[[], None], passed: StreamDataset) ->
         "StreamDataset, made later": streamed(StreamDataset(path, BATCH, **HOW), 1),
     }
     lengths = [before, [len(loader), len(stream)]]
+    parted = {name: until_refused(name, path, 2) for name in PEEKS}
+    got |= left_alike(path)
     with Loader(path, BATCH, **HOW) as shared:
         next(iter(shared))
         socket = shared._source._client.where.socket
@@ -74,7 +78,94 @@ def once(path: str, _: Path, join: Callable[[], None], passed: StreamDataset) ->
         "passed": refused(lambda: passed),
         "alone": len(numbers(alone)),
         "socket": socket,
+        "parted": parted,
     }
+
+
+def loader_that_peeks(path: str, _: int) -> Any:
+    loader = Loader(path, BATCH, **HOW)
+    if dist.get_rank() == 0:
+        next(iter(loader))
+    return loader
+
+
+def stream_that_peeks(path: str, workers: int) -> Any:
+    loader = DataLoader(
+        StreamDataset(path, BATCH, **HOW),
+        batch_size=None,
+        num_workers=workers,
+        multiprocessing_context="fork" if workers else None,
+        prefetch_factor=1 if workers else None,
+    )
+    if dist.get_rank() == 0:
+        next(iter(loader))
+    return loader
+
+
+def map_that_peeks(path: str, workers: int) -> Any:
+    dataset = MapDataset(path, redirect=True, **HOW)
+    if dist.get_rank() == 0:
+        dataset[0]
+    return DataLoader(
+        dataset,
+        BATCH,
+        sampler=Plain(dataset),
+        num_workers=workers,
+        multiprocessing_context="fork" if workers else None,
+    )
+
+
+class Plain(Sampler[int]):
+    """A sampler that is told no epoch."""
+
+    def __init__(self, dataset: MapDataset) -> None:
+        self._own = range(dist.get_rank(), len(dataset), RANKS)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._own)
+
+
+PEEKS = {"Loader": loader_that_peeks, "Stream": stream_that_peeks, "Map": map_that_peeks}
+
+
+def until_refused(name: str, path: str, workers: int) -> str:
+    """What comes of a peek of one rank alone."""
+    deadline = time.monotonic() + 60
+    try:
+        loader = PEEKS[name](path, workers)
+        while time.monotonic() < deadline:
+            for _ in loader:
+                pass
+    except Error as wrong:
+        return str(wrong)
+    return "nothing"
+
+
+def left_alike(path: str) -> dict[str, list[int]]:
+    """A whole epoch, after some that both ranks have left after the same batch, with workers that are
+    ahead of training or not; and inside a loop."""
+    rank = dist.get_rank()
+    dataset = MapDataset(path, redirect=True, **HOW)
+    workers: list[dict[str, Any]] = [{}, {"num_workers": 2, "multiprocessing_context": "fork"}]
+    stream = DataLoader(StreamDataset(path, BATCH, **HOW), batch_size=None, **workers[rank])
+    redirected = DataLoader(dataset, BATCH, sampler=Plain(dataset), **workers[1 - rank])
+    loader = Loader(path, BATCH, num_workers=rank, workers="threads", **HOW)
+    got = {}
+    for name, batches in (("stream", stream), ("map", redirected), ("Loader", loader)):
+        for steps in (3, 1):
+            list(itertools.islice(iter(batches), steps))
+        got[f"{name}, after breaks"] = numbers(batches)
+    inside = DataLoader(StreamDataset(path, BATCH, **HOW), batch_size=None)
+    outer = []
+    for step, batch in enumerate(inside):
+        outer.append(batch)
+        if step % 2:
+            next(iter(inside))
+    got["stream, around looks"] = numbers(outer)
+    return got
 
 
 def refused(make: Callable[[], Any]) -> str:
@@ -105,6 +196,8 @@ def machines(path: str, folder: Path, join: Callable[[], None], passed: StreamDa
             lambda: DataLoader(StreamDataset(path, 3 + rank, **HOW), None, num_workers=1)
         ),
     }
+    for name, workers in (("Loader", 0), ("Stream", 0), ("Stream", 1), ("Map", 0)):
+        got[f"{name} {workers}"] = until_refused(name, path, workers)
     if rank == 0:
         first = Loader(path, BATCH, **HOW)
         more = folder / "more"

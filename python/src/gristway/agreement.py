@@ -6,6 +6,9 @@ a file of the runtime folder, and where torch.distributed is initialised, in its
 the job and by the loader's place among the loaders of its process, never by what is compared. Whoever
 differs raises, and so do all others, also those that are reading already.
 
+In the same places ranks tell how far they have read an epoch that they have left, and notice when they
+are in different ones: see `gristway.epochs`.
+
 The file goes with the last rank that is alive. What kills leave of it, the next start takes away. A
 difference outlives the ranks that have found it, for those that were started with them and come later.
 """
@@ -23,10 +26,11 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gristway.epochs import UNKNOWN, Reach, has_gone_on, parted
 from gristway.errors import WrongCallError
 from gristway.group import Group
 from gristway.world import World, machine
@@ -35,6 +39,12 @@ _log = logging.getLogger("gristway")
 
 _SUFFIX = ".ranks"
 _AGREED, _DIFFERS = b".", b"!"
+
+# What a file begins with: if ranks differ, and how often they have told something of epochs.
+_HEAD_BYTES = len('.{"changes": "00000000"')
+
+# Epochs of which a rank's reach is remembered, so that the others may be that far behind.
+_MOST_REACHES = 16
 
 # What may differ from rank to rank: where things are, not what is done.
 _OWN = ("path", "node", "listen", "meet", "job", "cache", "cache-folder", "ranks-here", "nodes")
@@ -190,9 +200,19 @@ class Agreement:
         self._is_complete = is_exact  # nobody is waited for any more
         self._has_told = False
         self._leaving: weakref.finalize[..., Agreement] | None = None
+        self._known = b""  # the head of the file, as the limits are of
+        self._limits: dict[tuple[int, int], int] = {}  # how far epochs may be read
+        self._passed_on: set[Reach] = set()  # to the group
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_mapped": None, "_mapped_by": 0, "_leaving": None}
+        return {
+            **self.__dict__,
+            "_mapped": None,
+            "_mapped_by": 0,
+            "_leaving": None,
+            "_known": b"",
+            "_limits": {},
+        }
 
     def enter(self, snapshot: str | None = None) -> None:
         """Tells the ranks of this machine; raises if one of them differs. To be called before the
@@ -275,12 +295,102 @@ class Agreement:
 
     def check(self) -> None:
         """Raises if a rank that differs has come; cheap enough for each batch."""
-        if self._mapped_by != os.getpid():
-            self._map()
-        if self._mapped is not None and self._mapped[:1] == _DIFFERS:
+        if self._head()[:1] == _DIFFERS:
             with _page(self._path) as page:
                 known = page.differs if page is not None else None
             raise WrongCallError(known or "the ranks of this job do not read alike")
+
+    def _head(self) -> bytes:
+        """What the file begins with; nothing if there is none."""
+        if self._mapped_by != os.getpid():
+            self._map()
+        return b"" if self._mapped is None else self._mapped[:_HEAD_BYTES]
+
+    def follow(self, now: Reach) -> None:
+        """Raises if another rank of this machine has left the epoch that is read here; cheap enough
+        for each batch."""
+        head = self._head()
+        if head != self._known:
+            self.check()
+            self._limits.clear()
+            self._known = head
+        limit = self._limits.get(now.key)
+        if limit is None:
+            limit = self._limits[now.key] = self._limit(now)
+        if now.least > limit:
+            self.tell_reach(now)
+
+    def _limit(self, now: Reach) -> int:
+        """How many batches of an epoch may be received before this rank has parted from another."""
+        limit = UNKNOWN
+        with contextlib.suppress(OSError), _page(self._path) as page:
+            for rank, entry in page.ranks.items() if page is not None else ():
+                if int(rank) == self._world.rank:
+                    if has_gone_on(entry.reaches, now):
+                        return UNKNOWN  # it was compared then
+                    continue
+                for reach in entry.reaches:
+                    if reach.is_parted_from(replace(now, least=UNKNOWN)):
+                        limit = min(limit, reach.most)
+        return limit
+
+    def tell_reach(self, reach: Reach) -> None:
+        """Tells how far this rank has read an epoch; raises if another has parted from it."""
+        rank, differs = str(self._world.rank), None
+        with contextlib.suppress(OSError), _page(self._path) as page:
+            own = page.ranks.get(rank) if page is not None else None
+            if page is not None and own is not None and own.process == self._process:
+                if own.keep(reach):
+                    page.note_change()
+                    for other, entry in page.ranks.items():
+                        for each in entry.reaches if other != rank else ():
+                            page.note(parted(int(rank), reach, int(other), each))
+                differs = page.differs
+        if differs is not None:
+            raise WrongCallError(differs)
+
+    def follow_in(self, group: Group, now: Reach) -> None:
+        """Raises if a rank of the group has left the epoch that is read here. Asks the group's store."""
+        self._check_in(group)
+        if not has_gone_on(self._passed_on, now):
+            self._compare_in(group, now, [group.said(self._epoch_name(now, True))])
+
+    def pass_on(self, group: Group, reach: Reach | None = None) -> None:
+        """Tells the group how far this rank has read an epoch, or all that it has told the ranks of
+        its machine; raises if another has parted from it."""
+        reaches = [reach] if reach is not None else self._told_reaches()
+        for each in reaches:
+            if each not in self._passed_on and not has_gone_on(self._passed_on, each):
+                self._passed_on.add(each)
+                first = group.said_first(self._epoch_name(each, each.went_on), _as_text(self, each))
+                other = group.said(self._epoch_name(each, not each.went_on))
+                self._compare_in(group, each, [first, other])
+        if reach is None:
+            self._check_in(group)
+
+    def _told_reaches(self) -> list[Reach]:
+        with contextlib.suppress(OSError), _page(self._path) as page:
+            own = page.ranks.get(str(self._world.rank)) if page is not None else None
+            return list(own.reaches) if own is not None else []
+        return []
+
+    def _epoch_name(self, reach: Reach, went_on: bool) -> str:
+        return f"{self._name}/epoch/{reach.epoch}/{reach.named}/{'left' if went_on else 'read'}"
+
+    def _compare_in(self, group: Group, own: Reach, others: list[str | None]) -> None:
+        for text in others:
+            told = json.loads(text) if text is not None else None
+            if told is not None and told["rank"] != self._world.rank:
+                rank = self._world.rank
+                differs = parted(rank, own, told["rank"], Reach(**told["reach"]))
+                if differs is not None:
+                    group.say(f"{self._name}/differs", differs)
+                    self._raise(differs)
+
+    def _check_in(self, group: Group) -> None:
+        differs = group.said(f"{self._name}/differs")
+        if differs is not None:
+            self._raise(differs)
 
     def check_all_came(self) -> None:
         """Raises if ranks of this machine have not made this loader by the end of an epoch; they are
@@ -303,7 +413,11 @@ class Agreement:
         self._mapped_by = os.getpid()
         self._mapped = None
         with contextlib.suppress(OSError, ValueError), open(self._path, "rb") as file:
-            self._mapped = mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ)
+            self._mapped = mmap.mmap(file.fileno(), _HEAD_BYTES, prot=mmap.PROT_READ)
+
+
+def _as_text(agreement: Agreement, reach: Reach) -> str:
+    return json.dumps({"rank": agreement._world.rank, "reach": asdict(reach)})
 
 
 @dataclass
@@ -312,6 +426,16 @@ class _Entry:
     started: str
     intent: Intent
     has_left: bool = False
+    reaches: list[Reach] = field(default_factory=list)
+
+    def keep(self, reach: Reach) -> bool:
+        """Remembers a reach; False if it says nothing new."""
+        known = next((each for each in self.reaches if each.key == reach.key), None)
+        if has_gone_on(self.reaches, reach) or (known is not None and known.least >= reach.least):
+            return False
+        self.reaches = [each for each in self.reaches if each != known] + [reach]
+        del self.reaches[:-_MOST_REACHES]
+        return True
 
     def is_alive(self) -> bool:
         return not self.has_left and _start_of(self.process) == self.started
@@ -319,6 +443,7 @@ class _Entry:
 
 @dataclass
 class _Page:
+    changes: str = f"{0:08x}"  # how often something was told of epochs; the first, for the head
     differs: str | None = None
     differs_since: float = 0.0  # in seconds since the machine was started, as processes have it
     expected: int = 0  # so many ranks are to come
@@ -329,6 +454,10 @@ class _Page:
         if self.differs is None and differs is not None:
             self.differs = differs
             self.differs_since = _now()
+
+    def note_change(self) -> None:
+        """Has those who look at the head read the rest."""
+        self.changes = f"{int(self.changes, 16) + 1 & 0xFFFFFFFF:08x}"
 
     def is_over(self) -> bool:
         """Tells whether all ranks that have come are gone."""
@@ -363,20 +492,24 @@ def _page(path: Path, create: bool = False) -> Iterator[_Page | None]:
         text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)[1:]
         try:
             read = json.loads(text)
-            ranks = {rank: _Entry(**entry) for rank, entry in read["ranks"].items()}
+            ranks = {rank: _entry(**entry) for rank, entry in read["ranks"].items()}
             page = _Page(**{**read, "ranks": ranks})
         except (ValueError, KeyError, TypeError):
             page = _Page()  # new, or left by one that was killed as it wrote
         yield page
         if page.is_done():
             path.unlink(missing_ok=True)
-        told = {rank: vars(entry) for rank, entry in page.ranks.items()}
-        written = json.dumps({**vars(page), "ranks": told}).encode()
+        written = json.dumps(asdict(page)).encode()
         if written != text:
-            os.ftruncate(descriptor, 1)
+            # Never shorter than its head, which others have mapped.
             os.pwrite(descriptor, (_AGREED if page.differs is None else _DIFFERS) + written, 0)
+            os.ftruncate(descriptor, 1 + len(written))
     finally:
         os.close(descriptor)
+
+
+def _entry(reaches: list[dict[str, Any]], **entry: Any) -> _Entry:
+    return _Entry(**entry, reaches=[Reach(**reach) for reach in reaches])
 
 
 def _locked(path: Path, create: bool) -> int:

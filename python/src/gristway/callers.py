@@ -87,6 +87,16 @@ def find_sampling() -> Sampling | None:
     return None
 
 
+def find_ahead() -> int | None:
+    """How many batches the DataLoader that starts this worker asks for before training receives them;
+    None if none is in sight."""
+    for _, caller in _frames():
+        factor, workers = _number(caller, "_prefetch_factor"), _number(caller, "_num_workers")
+        if factor is not None and workers is not None:
+            return factor * workers
+    return None
+
+
 def _sampling(outermost: Any) -> Sampling:
     data = sys.modules["torch.utils.data"]
     batch_size: int | None = None

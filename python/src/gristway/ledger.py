@@ -19,17 +19,25 @@ import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from gristway.epochs import Reach
 from gristway.errors import LostNodeError
 
 # Two places for a page: it is written to the one that is not in use, and then that one is.
 _HEAD = struct.Struct("<qqq")  # the place in use, and the bytes of each
 _HALF = 1 << 20
-_BYTES = _HEAD.size + 2 * _HALF
 
 # Iterations that may be under way at once, and stretches of an epoch that may be free apart.
 _MOST_ITERATIONS = 8
 _MOST_STRETCHES = 1024
+
+# Behind the pages, for each iteration and worker: the iteration's number, and the batches that were
+# asked for up to the worker's latest. Each worker writes its own, without the lock.
+_ASKED = struct.Struct("<qq")
+_ASKED_WORKERS = 256
+_ASKED_AT = _HEAD.size + 2 * _HALF
+_BYTES = _ASKED_AT + _MOST_ITERATIONS * _ASKED_WORKERS * _ASKED.size
 
 # Workers of one iteration are started within this time, or see each other.
 _ALONG_SECONDS = 0.2
@@ -41,6 +49,9 @@ class _Iteration:
     seed: int | None  # torch draws one for the workers of each
     made_at: float
     epoch: int
+    total: int | None  # batches to its end; None if nobody knows
+    ahead: int  # batches that may be asked for and not received
+    named: int  # epochs that were named before, or with it
     batch_size: int = 0  # that its first request has had, or 0
     begun: dict[int, int] = field(default_factory=dict)  # processes, by the workers' numbers
     free: list[tuple[int, int]] | None = None  # positions that are not given; all if it is None
@@ -63,12 +74,23 @@ class _Page:
     generation: int = 0  # how often an epoch was set
     next_epoch: int = 0
     is_chosen: bool = False  # the next epoch was set
+    named: int = 0  # epochs that were set, advised or gone on with
     runs_in_workers: bool = False
     made: int = 0
     iterations: list[_Iteration] = field(default_factory=list)
 
     def iteration(self, number: int) -> _Iteration | None:
         return next((known for known in self.iterations if known.number == number), None)
+
+
+class Begun(NamedTuple):
+    """An iteration that begins. `left` is how far the one before it was read, for the worker that
+    has begun this one first, and only if its epoch was counted."""
+
+    epoch: int
+    number: int
+    named: int
+    left: Reach | None
 
 
 class Ledger:
@@ -170,8 +192,11 @@ class Ledger:
         given: int = 0,
         advised: int | None = None,
         fits: tuple[int, int] = (0, 0),
-    ) -> tuple[int, int]:
-        """Tells that a worker begins an iteration; the epoch that it is, and its number.
+        total: int | None = None,
+        ahead: int = 0,
+    ) -> Begun:
+        """Tells that a worker begins an iteration, which has `total` batches, of which `ahead` may be
+        asked for before training receives them.
 
         Workers of one iteration have the same seed and begin it once each. An epoch that is named is
         one that is gone on with, and the first `given` positions of it were given before. One that is
@@ -180,7 +205,7 @@ class Ledger:
         """
         with self._page() as page:
             page.runs_in_workers = seed is not None
-            joined = None
+            joined = left = None
             if seed is not None:
                 # The oldest: a worker may be late for an iteration that others have left already.
                 started = _started()
@@ -190,14 +215,21 @@ class Ledger:
                             joined = known if epoch is None or known.epoch == epoch else None
                             break
             if joined is None:
-                page.made += 1
                 if epoch is None and not page.is_chosen:
                     epoch = advised
+                if epoch is None and not page.is_chosen:
+                    left = self._left(page.iteration(page.made))
+                else:
+                    page.named += 1
+                page.made += 1
                 joined = _Iteration(
                     page.made,
                     seed,
                     time.clock_gettime(time.CLOCK_BOOTTIME),
                     page.next_epoch if epoch is None else epoch,
+                    total,
+                    ahead,
+                    page.named,
                 )
                 page.is_chosen = False
                 page.next_epoch = joined.epoch + 1
@@ -206,7 +238,28 @@ class Ledger:
             if given:
                 free = joined.free or [(0, 1 << 62)]
                 joined.free = _without(free, 0, given)
-            return joined.epoch, joined.number
+            return Begun(joined.epoch, joined.number, joined.named, left)
+
+    def _left(self, before: _Iteration | None) -> Reach | None:
+        """How far the latest iteration was read, if its end is known."""
+        if before is None or before.total is None:
+            return None
+        asked = 0
+        for worker in range(_ASKED_WORKERS):
+            number, batches = _ASKED.unpack_from(self._mapped, _asked_at(before.number, worker))
+            if number == before.number:
+                asked = max(asked, batches)
+        went_on = asked < before.total
+        return Reach.of(before.epoch, asked, before.ahead, before.named, went_on)
+
+    def note_asked(self, iteration: int, worker: int, batches: int) -> None:
+        """Notes that a worker has asked for a batch, and how many were asked for up to that one."""
+        if self._opened_by != os.getpid():
+            self._open()
+        place = _asked_at(iteration, worker)
+        # A worker of an older iteration leaves a newer one's alone.
+        if _ASKED.unpack_from(self._mapped, place) < (iteration, batches):
+            _ASKED.pack_into(self._mapped, place, iteration, batches)
 
     def coming(self, worker: int, seed: int | None, advised: int | None) -> int:
         """The epoch of the iteration that a worker would begin now."""
@@ -264,6 +317,11 @@ class Ledger:
             known = page.iteration(iteration)
             if known is not None and known.free is not None:
                 known.free = _joined(sorted(known.free + stretches))
+
+
+def _asked_at(iteration: int, worker: int) -> int:
+    row = iteration % _MOST_ITERATIONS * _ASKED_WORKERS
+    return _ASKED_AT + (row + worker % _ASKED_WORKERS) * _ASKED.size
 
 
 def _started() -> float:

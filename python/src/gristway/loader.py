@@ -19,6 +19,7 @@ from gristway.agreement import Place
 from gristway.batch import Sample
 from gristway.classes import compare_classes as compare
 from gristway.collate import Collate, labels_array, uses_torch
+from gristway.epochs import Reach
 from gristway.errors import WrongCallError
 from gristway.source import Reading, Source, version_number
 from gristway.world import find_world
@@ -171,6 +172,8 @@ class Loader:
         self._closed = False
         self._place: Place | None = None
         self._is_chosen = False  # the epoch of the next iteration was set
+        self._named = 0  # how often it was, for iterations that have begun
+        self._made_by = os.getpid()
         self._compares = compare_classes
         self._open("", self._version)
 
@@ -189,6 +192,8 @@ class Loader:
             place=self._place,
         )
         self._place = self._source.place.next()
+        self._has_begun = False  # an iteration, from here on
+        self._is_at_end = False  # the latest one
         self._source.welcome()  # what cannot be read is compared with nothing later
         if self._compares:
             compare(self._source, self._reading.path)
@@ -272,17 +277,22 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         if self._closed:
             raise WrongCallError("the loader is closed")
+        left = self._reach() if self._has_begun and not self._is_chosen else None
         if self._source.settle():
-            wanted = self._next[0]
+            wanted, is_chosen = self._next[0], self._is_chosen
             self._begin()
             self.set_epoch(wanted)
+            self._is_chosen = is_chosen
+        self._tell_reach(left)
         running = self._iterator and self._iterator()
         if running:
             running.end(
                 "this iteration of the loader was ended, since a newer one has begun: a Loader has one at"
                 " a time; to look at a batch inside a loop, or for two loops at once, make another Loader"
             )
+        self._named += self._is_chosen
         self._is_chosen = False
+        self._has_begun, self._is_at_end = True, False
         epoch, step = self._next
         self._epoch, self._step = epoch, step
         self._over = None
@@ -331,6 +341,23 @@ class Loader:
 
     def _received(self, epoch: int, step: int) -> None:
         self._epoch, self._step = epoch, step + 1
+
+    def _reach(self) -> Reach:
+        """How far training is in the epoch of the latest iteration, which the next one leaves."""
+        went_on = self._step < self._steps and not self._is_at_end
+        return Reach.of(self._epoch, self._step, 0, self._named, went_on)
+
+    def _tell_reach(self, reach: Reach | None) -> None:
+        if self._made_by == os.getpid():  # a fork of a rank is no rank
+            self._source.tell_reach(reach)
+
+    def _follow(self, epoch: int, step: int) -> None:
+        """Raises if another rank has left this epoch; tells the others of its last batch."""
+        if self._made_by == os.getpid():
+            now = Reach.of(epoch, step + 1, 0, self._named)
+            self._source.follow(now)
+            if step + 1 == self._steps:
+                self._source.tell_reach(now)
 
     def state_dict(self) -> dict[str, Any]:
         """Where training is: what it has received, not what was read ahead. The same on every rank;
@@ -461,6 +488,8 @@ class _Epoch(Iterator[Any]):
         start = time.monotonic()
         try:
             batch, result = self._next(loader)
+            if batch is not None:
+                loader._follow(self._number, self._step)
         except StopIteration as wrong:
             self.close()
             raise RuntimeError("the transform has raised StopIteration") from wrong
@@ -469,6 +498,7 @@ class _Epoch(Iterator[Any]):
             raise
         if batch is None:
             self.close()
+            loader._is_at_end = not self._ended
             raise self._end()
         loader._received(self._number, self._step)
         self._step += 1

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from gristway import java
 from gristway.agreement import Agreement, Place, intent, next_place
 from gristway.batch import Batch, Mappings, area_of
 from gristway.connection import Hello, Piece, Welcome
+from gristway.epochs import Reach
 from gristway.errors import Error, LostNodeError, MachineError, WrongCallError
 from gristway.group import Group, find_group, in_worker_of_dataloader, starts_workers
 from gristway.meeting import NO_MEETING, Meeting, find_meeting
@@ -183,6 +185,7 @@ class Source:
         self._refused: Error | None = None
         self._asked_epoch: int | None = None  # by index
         self._is_copy = False
+        self._asks_group = self._reading.mode != "exact"
         self._lock = threading.RLock()
 
     def _open(self, world: World, hello: Hello) -> None:
@@ -286,7 +289,7 @@ class Source:
 
     def __getstate__(self) -> dict[str, object]:
         if starts_workers():
-            self.settle()
+            self._before_workers()
         kept = {"_reading", "_node", "place", "world", "_client", "_agreement", "_states"}
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
@@ -364,6 +367,44 @@ class Source:
         self.settle()
         if self._agreement is not None:
             self._agreement.check()
+
+    def follow(self, now: Reach) -> None:
+        """Raises if another rank has left the epoch that is read here; before each batch is given."""
+        agreement = self._agreement
+        if agreement is None:
+            return
+        agreement.follow(now)
+        if now.most & (now.most - 1) == 0:  # now and then only, since it asks the group's store
+            self._in_group(lambda group: agreement.follow_in(group, now))
+
+    def tell_reach(self, reach: Reach | None) -> None:
+        """Tells the other ranks how far an epoch was read that is left, or at its end; raises if one
+        of them has read more of it, or less."""
+        agreement = self._agreement
+        if agreement is not None and reach is not None:
+            agreement.tell_reach(reach)
+            self._in_group(lambda group: agreement.pass_on(group, reach))
+
+    def _before_workers(self) -> None:
+        """Prepares for workers of a DataLoader, who cannot ask the group: looks again which rank this
+        is, and passes on what the workers of earlier epochs have told the ranks of this machine."""
+        self.settle()
+        agreement = self._agreement
+        if agreement is not None and not in_worker_of_dataloader():
+            self._in_group(agreement.pass_on)
+
+    def _in_group(self, ask: Callable[[Group], None]) -> None:
+        group = find_group()
+        if group is None or group.store is None or not self._asks_group:
+            return
+        try:
+            ask(group)
+        except Error:
+            raise
+        except RuntimeError as gone:
+            # The store goes with the rank that has it, which may have trained to its end.
+            self._asks_group = False
+            _log.debug("ranks do not compare their epochs any more: %s", gone)
 
     def _lost(self, before: int) -> int:
         """A node may die between its answer and our look; asking again starts it. One that answers
@@ -444,7 +485,7 @@ def _before_fork() -> None:
         return
     for source in sorted(_sources, key=lambda each: each.place):
         try:
-            source.settle()
+            source._before_workers()
         except Error as refused:
             source._refused = refused  # for whoever reads from this one, here or there
 

@@ -19,6 +19,7 @@ from gristway.callers import (
     Call,
     Sampling,
     batches_again,
+    find_ahead,
     find_call,
     find_dealer,
     find_sampling,
@@ -27,8 +28,9 @@ from gristway.callers import (
 from gristway.classes import compare_classes as compare
 from gristway.collate import labels_array
 from gristway.connection import Hello
+from gristway.epochs import UNKNOWN, Reach
 from gristway.errors import WrongCallError
-from gristway.ledger import Ledger
+from gristway.ledger import Begun, Ledger
 from gristway.loader import Loader
 from gristway.shipment import Shipment
 from gristway.source import Reading, Source, version_number
@@ -42,6 +44,9 @@ _FIRST_REQUEST_SECONDS = 60.0
 # Who asks for one sample at a time gets the next that is left, from batches of this size.
 _ONE_BY_ONE = 32
 _ANYWHERE = -1
+
+# Batches of an iteration without a DataLoader: the first request is one, and its end the other.
+_BY_HAND = 2
 
 # Batches of a worker that wait to be copied on their way to the trainer.
 _MOST_SHIPPED = 2
@@ -126,9 +131,10 @@ class StreamDataset(IterableDataset[Any]):
         self._place: tuple[int, int] | None = None  # of this process: its next batch
         self._resumes = False
         self._dealer: str | None = None  # that was there when this was sent to a worker
+        self._ahead: int | None = None  # as it was then
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_dealer": find_dealer()}
+        return {**self.__dict__, "_dealer": find_dealer(), "_ahead": find_ahead()}
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -142,18 +148,19 @@ class StreamDataset(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._check_reader()
+        self._source.settle()
         worker, workers, seed = _worker()
+        named, step = None, worker
         if self._resumes and self._place is not None:
-            epoch, step = self._place
+            named, step = self._place
             self._resumes = False
-            self._ledger.begin(worker, seed, epoch)
-        else:
-            epoch, _ = self._ledger.begin(worker, seed)
-            step = worker
-        self._place = (epoch, step)
+        ahead = _ahead(self._ahead)
+        begun = self._ledger.begin(worker, seed, named, total=len(self), ahead=ahead)
+        self._source.tell_reach(begun.left)
+        self._place = (begun.epoch, step)
         # One that is worked on, and those that are on their way to the trainer.
         self._source.expect(1 + _MOST_SHIPPED)
-        return self._batches(epoch, step, workers)
+        return self._batches(begun, step, ahead)
 
     def _check_reader(self) -> None:
         """Raises if whoever iterates would make something else of the batches."""
@@ -172,13 +179,20 @@ class StreamDataset(IterableDataset[Any]):
                 " not pass this DataLoader to prepare(), or use a gristway.Loader or a MapDataset"
             )
 
-    def _batches(self, epoch: int, step: int, workers: int) -> Iterator[Any]:
+    def _batches(self, begun: Begun, step: int, ahead: int) -> Iterator[Any]:
         shipped: list[weakref.ref[Shipment]] = []
+        worker, workers, _ = _worker()
+        epoch, number, named, _ = begun
         while True:
             shipped = _await_copies(shipped)
             batch = self._source.batch(epoch, step, workers)
             if batch is None:
                 return
+            self._ledger.note_asked(number, worker, step + 1)
+            now = Reach.of(epoch, step + 1, ahead, named)
+            self._source.follow(now)
+            if step + 1 == len(self):
+                self._source.tell_reach(now)
             step += workers
             result = self._made(batch)
             del batch  # its memory is not kept while the trainer has the result
@@ -328,6 +342,7 @@ class MapDataset(Dataset[Any]):
         self._loaded: _Requests | None = None
         self._begun_in = 0  # the process that has begun an iteration
         self._sampling: Sampling | None = None  # when this was sent to a worker
+        self._ahead: int | None = None  # as it was then
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -336,6 +351,7 @@ class MapDataset(Dataset[Any]):
             "_hand": None,
             "_begun_in": 0,
             "_sampling": find_sampling(),
+            "_ahead": find_ahead(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -468,10 +484,23 @@ class MapDataset(Dataset[Any]):
         except BaseException:
             self._ledger.give_back(now.number, stretches)
             raise
+        self._follow(now)
         now.requests += 1
         now.asked += len(wanted)
         now.is_loaded = False
         return batches
+
+    def _follow(self, now: _Requests) -> None:
+        """Raises if another rank has left the epoch of an answer."""
+        if now.total is None or now.requests % now.requests_a_batch:
+            return
+        worker, workers, _ = _worker()
+        batches = now.skipped + now.requests // now.requests_a_batch * workers + worker + 1
+        self._ledger.note_asked(now.number, worker, batches)
+        reach = Reach.of(now.epoch, batches, now.ahead, now.named)
+        self._source.follow(reach)
+        if batches == now.total:
+            self._source.tell_reach(reach)
 
     def _by_hand(
         self, call: Call, count: int, as_batch: bool
@@ -485,6 +514,7 @@ class MapDataset(Dataset[Any]):
         now = self._hand[1]
         allotted = self._allotted(now, count, as_batch, worker, workers, 0)
         if allotted is None and now.requests > 0:
+            self._ledger.note_asked(now.number, worker, _BY_HAND)  # it is at its end
             now = self._begin(call, count, as_batch)
             self._hand = (kind, now)
             allotted = self._allotted(now, count, as_batch, worker, workers, 0)
@@ -497,26 +527,51 @@ class MapDataset(Dataset[Any]):
         sampling = (call.fetcher and (find_sampling() or self._sampling)) or Sampling()
         self._check_part(call, sampling)
         size = (sampling.batch_size or 0) if as_batch else 0
+        ahead = _ahead(self._ahead)
+        total = None if sampling.batches is None else sampling.skipped + sampling.batches
+        requests_a_batch = 1
+        if call.fetcher is None:
+            # What is asked for by hand counts as one batch, so that looks need not be alike.
+            total, requests_a_batch = _BY_HAND, UNKNOWN
+        elif not as_batch and call.fetcher.auto_collation:
+            total = total if sampling.batch_size else None
+            requests_a_batch = sampling.batch_size or 1
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
             loaded.batch_size = loaded.batch_size or size
             # What the other workers have not given yet lies less than a round before this.
-            ahead = loaded.skipped + loaded.requests * workers + worker
-            given = max(0, ahead - workers + 1) * loaded.batch_size
+            number = loaded.skipped + loaded.requests * workers + worker
+            given = max(0, number - workers + 1) * loaded.batch_size
             given = loaded.asked if workers == 1 else given
-            _, loaded.number = self._ledger.begin(worker, seed, loaded.epoch, given)
+            begun = self._ledger.begin(worker, seed, loaded.epoch, given, total=total, ahead=ahead)
+            loaded.number, loaded.named = begun.number, begun.named
+            loaded.total, loaded.ahead, loaded.requests_a_batch = total, ahead, requests_a_batch
             self._ledger.batch_size(loaded.number, loaded.batch_size)
             return loaded
         given = sampling.skipped * (sampling.batch_size or count)
-        epoch, number = self._ledger.begin(
+        begun = self._ledger.begin(
             worker,
             seed,
+            total=total,
+            ahead=ahead,
             given=given,
             # What a worker that persists was told of the sampler was true for its first epoch.
             advised=sampling.epoch if seed is None or is_first else None,
             fits=(min(count, self._share()), self._share()),
         )
-        return _Requests(epoch, number, sampling.skipped, 0, given, size)
+        self._source.tell_reach(begun.left)
+        return _Requests(
+            begun.epoch,
+            begun.number,
+            sampling.skipped,
+            0,
+            given,
+            size,
+            total=total,
+            ahead=ahead,
+            named=begun.named,
+            requests_a_batch=requests_a_batch,
+        )
 
     def _check_part(self, call: Call, sampling: Sampling) -> None:
         """Raises if a part of the samples is drawn from all of them: others would answer."""
@@ -618,6 +673,10 @@ class _Requests:
     asked: int = 0  # samples, with those that were left out
     batch_size: int = 0
     is_loaded: bool = False  # it goes on, and nothing was asked for yet
+    total: int | None = None  # batches to its end, if that is known
+    ahead: int = 0  # batches that are asked for before training receives them
+    named: int = 0  # epochs that were named before, or with this one
+    requests_a_batch: int = 1
 
 
 class LoaderDataset(IterableDataset[Any]):
@@ -639,6 +698,15 @@ def _worker() -> tuple[int, int, int | None]:
     """Which worker of how many this process is, and what their iteration has in common."""
     info = get_worker_info()
     return (0, 1, None) if info is None else (info.id, info.num_workers, info.seed - info.id)
+
+
+def _ahead(known: int | None) -> int:
+    """How many batches are asked for before training receives them: by workers, as a DataLoader in
+    sight has it, or as one had it that has sent the dataset here."""
+    if get_worker_info() is None:
+        return 0
+    found = find_ahead() or known
+    return UNKNOWN if found is None else found
 
 
 def _check_state(state: dict[str, Any], source: Source) -> None:
