@@ -51,11 +51,11 @@ class StoppedTest {
     one = folder.resolve("one.gw");
     both = folder.resolve("both.gw");
     long start = System.nanoTime();
-    Cli.run("pack", SMALL_CHUNKS, first, one).isDone();
+    new Cli().call("pack", SMALL_CHUNKS, first, one).isDone();
     packTime = System.nanoTime() - start;
     Trees.copy(one, both);
     start = System.nanoTime();
-    Cli.run("append", SMALL_CHUNKS, second, both).isDone();
+    new Cli().call("append", SMALL_CHUNKS, second, both).isDone();
     appendTime = System.nanoTime() - start;
   }
 
