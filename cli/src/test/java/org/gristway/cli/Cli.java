@@ -204,6 +204,15 @@ public final class Cli {
     }
   }
 
+  /** Nanoseconds that a process of its own takes for a command, which goes well. */
+  public static long time(Object... args) {
+    Cli cli = new Cli();
+    cli.builder(args); // or what making the start-up cache takes would count
+    long start = System.nanoTime();
+    cli.call(args).isDone();
+    return System.nanoTime() - start;
+  }
+
   /** The digest of each epoch's order, of what reading said. */
   public static List<String> digests(JsonNode said) {
     return said.get("epochs").valueStream().map(e -> e.get("orderDigest").asString()).toList();

@@ -41,9 +41,7 @@ class AtOnceTest {
     third = Trees.make(folder.resolve("third"), 1000, 1000, random);
     one = folder.resolve("one.gw");
     other = folder.resolve("other.gw");
-    long start = System.nanoTime();
-    new Cli().call("pack", SMALL_CHUNKS, first, one).isDone();
-    packTime = System.nanoTime() - start;
+    packTime = Cli.time("pack", SMALL_CHUNKS, first, one);
     Cli.run("pack", SMALL_CHUNKS, second, other).isDone();
   }
 

@@ -66,19 +66,13 @@ class KilledTest {
     one = Files.createDirectories(folder.resolve("one")).resolve(NAME);
     other = Files.createDirectories(folder.resolve("other")).resolve(NAME);
     both = Files.createDirectories(folder.resolve("both")).resolve(NAME);
-    packTime = time("pack", SMALL_CHUNKS, first, one);
+    packTime = Cli.time("pack", SMALL_CHUNKS, first, one);
     Trees.copy(one, other);
     Trees.copy(one, both);
-    forceTime = time("pack", "--force", SMALL_CHUNKS, second, other);
-    appendTime = time("append", SMALL_CHUNKS, second, both);
+    forceTime = Cli.time("pack", "--force", SMALL_CHUNKS, second, other);
+    appendTime = Cli.time("append", SMALL_CHUNKS, second, both);
     placed = Files.createDirectories(folder.resolve("placed")).resolve(NAME);
-    placeTime = time("place", one, "--nodes", 2, placed, folder.resolve("placed/node1"));
-  }
-
-  private static long time(Object... args) {
-    long start = System.nanoTime();
-    new Cli().call(args).isDone();
-    return System.nanoTime() - start;
+    placeTime = Cli.time("place", one, "--nodes", 2, placed, folder.resolve("placed/node1"));
   }
 
   /** When to kill: at a moment, or when something is to be seen. */

@@ -50,13 +50,9 @@ class StoppedTest {
     second = Trees.make(folder.resolve("second"), 1500, 1000, random);
     one = folder.resolve("one.gw");
     both = folder.resolve("both.gw");
-    long start = System.nanoTime();
-    new Cli().call("pack", SMALL_CHUNKS, first, one).isDone();
-    packTime = System.nanoTime() - start;
+    packTime = Cli.time("pack", SMALL_CHUNKS, first, one);
     Trees.copy(one, both);
-    start = System.nanoTime();
-    new Cli().call("append", SMALL_CHUNKS, second, both).isDone();
-    appendTime = System.nanoTime() - start;
+    appendTime = Cli.time("append", SMALL_CHUNKS, second, both);
   }
 
   /** Returns whether it was in time. */
