@@ -9,15 +9,50 @@ import pytest
 from conftest import PackedFiles
 from frameworks import TORCHRUN, WAYS, run, stopped_and_gone_on
 
-PREPARES_A_STREAM = """
+PREPARES = """
 import sys
+import gristway
 from accelerate import Accelerator, DataLoaderConfiguration
-from gristway.torch import StreamDataset
+from accelerate.utils import gather_object
+from gristway.torch import MapDataset, StreamDataset
 from torch.utils.data import DataLoader
-how = DataLoaderConfiguration(dispatch_batches=None if sys.argv[2] == "dispatch" else False)
-accelerator = Accelerator(cpu=True, dataloader_config=how)
-dataset = StreamDataset(sys.argv[1], batch_size=10, transform=lambda sample: sample.id)
-for batch in accelerator.prepare(DataLoader(dataset, batch_size=None)):
+
+how = {"transform": lambda sample: sample.id, "memory": "256KiB", "extent": "4KiB"}
+
+def prepared(make, **settings):
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(**settings))
+    return accelerator.prepare(make())
+
+def mapped(redirect):
+    return DataLoader(MapDataset(sys.argv[1], redirect=redirect, **how), batch_size=10, shuffle=True)
+
+def stream():
+    return DataLoader(StreamDataset(sys.argv[1], batch_size=10, **how), batch_size=None)
+
+def loader():
+    return gristway.Loader(sys.argv[1], batch_size=10, **how)
+
+def exact():
+    return mapped(False)
+
+def redirect():
+    return mapped(True)
+
+for make, settings in (
+    (loader, {"dispatch_batches": True}),
+    (loader, {"dispatch_batches": False, "split_batches": True}),
+    (exact, {"dispatch_batches": True}),
+    (exact, {"dispatch_batches": True, "split_batches": True}),
+    (exact, {"dispatch_batches": False, "split_batches": True}),
+    (redirect, {"dispatch_batches": False}),
+    (redirect, {"dispatch_batches": False, "split_batches": True}),
+):
+    given = [number for batch in prepared(make, **settings) for number in batch.tolist()]
+    everywhere = gather_object(given)
+    assert sorted(everywhere) == list(range(200)), (make, settings, sorted(everywhere))
+    assert len(given) == 100, (make, settings)
+what = {"stream": stream, "redirect": redirect}[sys.argv[2]]
+for batch in prepared(what, dispatch_batches=True):
     pass
 """
 
@@ -32,11 +67,17 @@ def test_accelerate_gives_every_sample_once_and_goes_on_in_mid_epoch(
 
 
 @pytest.mark.limit(300)
-def test_a_stream_that_accelerate_would_deal_again_is_refused(
-    dataset: Callable[..., PackedFiles], tmp_path: Path, runtime_dir: Path
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [
+        ("stream", "deals the batches of a StreamDataset to the ranks"),
+        pytest.param("redirect", "has one rank read for all of them", marks=pytest.mark.thorough),
+    ],
+)
+def test_batches_that_accelerate_dispatches_or_splits_are_right_or_refused(
+    dataset: Callable[..., PackedFiles], tmp_path: Path, runtime_dir: Path, kind: str, refused: str
 ) -> None:
     program = tmp_path / "prepares.py"
-    program.write_text(PREPARES_A_STREAM)
+    program.write_text(PREPARES)
     packed = dataset(samples=200, labels=4)
-    refused = "deals the batches of a StreamDataset to the ranks"
-    run(*TORCHRUN, program, packed.path, "dispatch", refused=refused)
+    run(*TORCHRUN, program, packed.path, kind, refused=refused)

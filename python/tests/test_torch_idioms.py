@@ -258,6 +258,44 @@ def test_skipping_first_batches_gives_the_rest_of_the_epoch(
         del dataset, loader, rest
 
 
+@pytest.mark.parametrize("is_prepared", [False, True])
+@pytest.mark.parametrize("kind", ["redirect", "stream"])
+def test_skipping_batches_of_an_epoch_that_nobody_has_named_is_told_or_refused(
+    small: PackedFiles,
+    node: Served,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    is_prepared: bool,
+) -> None:
+    dataset: Any
+    if kind == "stream":
+        dataset = StreamDataset(
+            small.path, 10, transform=transforms.number, node=node.name, **LITTLE
+        )
+        loader = DataLoader(dataset, batch_size=None)
+    else:
+        dataset = mapped(small, node.name, redirect=True)
+        loader = DataLoader(dataset, batch_size=10, shuffle=True)
+    if is_prepared:
+        loader = Accelerator(cpu=True).prepare(loader)
+
+    def warned(epoch: int | None) -> bool:
+        """Whether leaving out batches of an epoch says something; of the next one, if it is None."""
+        monkeypatch.setattr("gristway.torch._has_warned", False)
+        caplog.clear()
+        if epoch is not None:
+            (loader if is_prepared else dataset).set_epoch(epoch)
+        assert len(numbers(skip_first_batches(loader, 4))) == SIZE - 40
+        return "4 batches are left out of epoch 0" in caplog.text
+
+    assert warned(None)
+    assert not warned(3)
+    assert not warned(0)
+    if not is_prepared:
+        _refused("nobody has said of which epoch", skip_first_batches(loader, 4))
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_skipping_first_batches_of_a_loader_is_exact_or_refused(
     small: PackedFiles, node: Served, num_workers: int

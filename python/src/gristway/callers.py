@@ -173,5 +173,24 @@ def find_skipped() -> int:
     return 0
 
 
+def is_named_by_accelerate() -> bool:
+    """True if accelerate names an epoch by itself, as it begins an iteration: it counts from 0 in each
+    process."""
+    return any(
+        frame.f_code.co_name == "__iter__" and _is_accelerates(caller)
+        for frame, caller in _frames()
+    )
+
+
+def is_in_trainer() -> bool:
+    """True below transformers.Trainer, which names every epoch."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "transformers.trainer":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_accelerates(value: Any) -> bool:
     return type(value).__module__.startswith("accelerate.")

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gristway.epochs import Reach
-from gristway.errors import LostNodeError
+from gristway.errors import LostNodeError, WrongCallError
 
 # Two places for a page: it is written to the one that is not in use, and then that one is.
 _HEAD = struct.Struct("<qqq")  # the place in use, and the bytes of each
@@ -74,6 +74,7 @@ class _Page:
     generation: int = 0  # how often an epoch was set
     next_epoch: int = 0
     is_chosen: bool = False  # the next epoch was set
+    is_told: bool = False  # by the program, not by a library that counts by itself
     named: int = 0  # epochs that were set, advised or gone on with
     runs_in_workers: bool = False
     made: int = 0
@@ -91,6 +92,7 @@ class Begun(NamedTuple):
     number: int
     named: int
     left: Reach | None
+    is_told: bool  # the program has said which epoch it is
 
 
 class Ledger:
@@ -166,10 +168,11 @@ class Ledger:
             finally:
                 fcntl.flock(self._own, fcntl.LOCK_UN)
 
-    def set_epoch(self, epoch: int) -> None:
+    def set_epoch(self, epoch: int, is_told: bool = True) -> None:
         """Has the next iteration be this epoch."""
         with self._page() as page:
             page.generation += 1
+            page.is_told = is_told or (page.is_told and page.next_epoch == epoch)
             page.next_epoch = epoch
             page.is_chosen = True
 
@@ -194,6 +197,7 @@ class Ledger:
         fits: tuple[int, int] = (0, 0),
         total: int | None = None,
         ahead: int = 0,
+        skipped: int = 0,
     ) -> Begun:
         """Tells that a worker begins an iteration, which has `total` batches, of which `ahead` may be
         asked for before training receives them.
@@ -201,11 +205,13 @@ class Ledger:
         Workers of one iteration have the same seed and begin it once each. An epoch that is named is
         one that is gone on with, and the first `given` positions of it were given before. One that is
         advised is taken if no other was set. `fits` is what the worker asks for first, and the share
-        that this is of: where less is free, it is no worker of that iteration.
+        that this is of: where less is free, it is no worker of that iteration. Where the first batches
+        are `skipped`, an epoch that was counted is refused, unless it is the first.
         """
         with self._page() as page:
             page.runs_in_workers = seed is not None
             joined = left = None
+            is_told = epoch is not None or page.is_told
             if seed is not None:
                 # The oldest: a worker may be late for an iteration that others have left already.
                 started = _started()
@@ -218,6 +224,11 @@ class Ledger:
                 if epoch is None and not page.is_chosen:
                     epoch = advised
                 if epoch is None and not page.is_chosen:
+                    if skipped and page.next_epoch > 0:
+                        raise WrongCallError(
+                            "batches are to be left out, and nobody has said of which epoch: call"
+                            " set_epoch of the dataset before, or use torchdata's StatefulDataLoader"
+                        )
                     left = self._left(page.iteration(page.made))
                 else:
                     page.named += 1
@@ -231,14 +242,14 @@ class Ledger:
                     ahead,
                     page.named,
                 )
-                page.is_chosen = False
+                page.is_chosen = page.is_told = False
                 page.next_epoch = joined.epoch + 1
                 page.iterations = [*page.iterations[1 - _MOST_ITERATIONS :], joined]
             joined.begun[worker] = os.getpid()
             if given:
                 free = joined.free or [(0, 1 << 62)]
                 joined.free = _without(free, 0, given)
-            return Begun(joined.epoch, joined.number, joined.named, left)
+            return Begun(joined.epoch, joined.number, joined.named, left, is_told)
 
     def _left(self, before: _Iteration | None) -> Reach | None:
         """How far the latest iteration was read, if its end is known."""

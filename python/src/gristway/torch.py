@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import operator
 import os
 import time
@@ -24,6 +25,8 @@ from gristway.callers import (
     find_dealer,
     find_sampling,
     find_skipped,
+    is_in_trainer,
+    is_named_by_accelerate,
 )
 from gristway.classes import compare_classes as compare
 from gristway.collate import labels_array
@@ -38,6 +41,8 @@ from gristway.workers import transform_one
 from gristway.world import World, find_world
 
 __all__ = ["MapDataset", "StreamDataset", "default_collate"]
+
+_log = logging.getLogger("gristway")
 
 _FIRST_REQUEST_SECONDS = 60.0
 
@@ -132,9 +137,17 @@ class StreamDataset(IterableDataset[Any]):
         self._resumes = False
         self._dealer: str | None = None  # that was there when this was sent to a worker
         self._ahead: int | None = None  # as it was then
+        self._skipped = 0
+        self._in_trainer = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_dealer": find_dealer(), "_ahead": find_ahead()}
+        return {
+            **self.__dict__,
+            "_dealer": find_dealer(),
+            "_ahead": find_ahead(),
+            "_skipped": find_skipped(),
+            "_in_trainer": is_in_trainer(),
+        }
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -144,7 +157,7 @@ class StreamDataset(IterableDataset[Any]):
         """Has the next iteration be this epoch, also in workers that persist."""
         if epoch < 0:
             raise WrongCallError(f"there is no epoch {epoch}")
-        self._ledger.set_epoch(epoch)
+        self._ledger.set_epoch(epoch, is_told=not is_named_by_accelerate())
 
     def __iter__(self) -> Iterator[Any]:
         self._check_reader()
@@ -155,7 +168,11 @@ class StreamDataset(IterableDataset[Any]):
             named, step = self._place
             self._resumes = False
         ahead = _ahead(self._ahead)
-        begun = self._ledger.begin(worker, seed, named, total=len(self), ahead=ahead)
+        skipped = find_skipped() or self._skipped
+        begun = self._ledger.begin(
+            worker, seed, named, total=len(self), ahead=ahead, skipped=skipped
+        )
+        _warn_of_skipping(skipped, begun, self._in_trainer)
         self._source.tell_reach(begun.left)
         self._place = (begun.epoch, step)
         # One that is worked on, and those that are on their way to the trainer.
@@ -182,7 +199,7 @@ class StreamDataset(IterableDataset[Any]):
     def _batches(self, begun: Begun, step: int, ahead: int) -> Iterator[Any]:
         shipped: list[weakref.ref[Shipment]] = []
         worker, workers, _ = _worker()
-        epoch, number, named, _ = begun
+        epoch, number, named, *_ = begun
         while True:
             shipped = _await_copies(shipped)
             batch = self._source.batch(epoch, step, workers)
@@ -343,6 +360,8 @@ class MapDataset(Dataset[Any]):
         self._begun_in = 0  # the process that has begun an iteration
         self._sampling: Sampling | None = None  # when this was sent to a worker
         self._ahead: int | None = None  # as it was then
+        self._dealer: str | None = None
+        self._in_trainer = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -352,6 +371,8 @@ class MapDataset(Dataset[Any]):
             "_begun_in": 0,
             "_sampling": find_sampling(),
             "_ahead": find_ahead(),
+            "_dealer": find_dealer(),
+            "_in_trainer": is_in_trainer(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -370,7 +391,7 @@ class MapDataset(Dataset[Any]):
         """Has the following requests be of this epoch: all samples are there to be given again."""
         if epoch < 0:
             raise WrongCallError(f"there is no epoch {epoch}")
-        self._ledger.set_epoch(epoch)
+        self._ledger.set_epoch(epoch, is_told=not is_named_by_accelerate())
 
     def split(self, *shares: float, seed: int = 0) -> list[MapDataset]:
         """Splits the dataset into parts that have no sample in common.
@@ -525,6 +546,7 @@ class MapDataset(Dataset[Any]):
         is_first = self._begun_in != os.getpid()
         self._begun_in = os.getpid()
         sampling = (call.fetcher and (find_sampling() or self._sampling)) or Sampling()
+        self._check_dealer()
         self._check_part(call, sampling)
         size = (sampling.batch_size or 0) if as_batch else 0
         ahead = _ahead(self._ahead)
@@ -558,7 +580,9 @@ class MapDataset(Dataset[Any]):
             # What a worker that persists was told of the sampler was true for its first epoch.
             advised=sampling.epoch if seed is None or is_first else None,
             fits=(min(count, self._share()), self._share()),
+            skipped=sampling.skipped,
         )
+        _warn_of_skipping(sampling.skipped, begun, self._in_trainer)
         self._source.tell_reach(begun.left)
         return _Requests(
             begun.epoch,
@@ -572,6 +596,15 @@ class MapDataset(Dataset[Any]):
             named=begun.named,
             requests_a_batch=requests_a_batch,
         )
+
+    def _check_dealer(self) -> None:
+        """Raises if one rank asks for the samples of all: it has only its own share to give."""
+        dealer = find_dealer() or self._dealer
+        if dealer == "DataLoaderDispatcher" and self._source.world.size > 1:
+            raise WrongCallError(
+                f"accelerate's {dealer} has one rank read for all of them, and with redirect=True each"
+                " rank gives its own share: use dispatch_batches=False, or a MapDataset without redirect"
+            )
 
     def _check_part(self, call: Call, sampling: Sampling) -> None:
         """Raises if a part of the samples is drawn from all of them: others would answer."""
@@ -698,6 +731,23 @@ def _worker() -> tuple[int, int, int | None]:
     """Which worker of how many this process is, and what their iteration has in common."""
     info = get_worker_info()
     return (0, 1, None) if info is None else (info.id, info.num_workers, info.seed - info.id)
+
+
+_has_warned = False
+
+
+def _warn_of_skipping(skipped: int, begun: Begun, in_trainer: bool) -> None:
+    """Says once that batches are left out of the first epoch, if nobody has said that it is the one."""
+    global _has_warned
+    if skipped and begun.epoch == 0 and not begun.is_told and not _has_warned:
+        if not in_trainer and not is_in_trainer():
+            _has_warned = True
+            _log.warning(
+                "%d batches are left out of epoch 0, since no epoch was named: if training is in a"
+                " later one, call set_epoch(epoch) of the dataset, or of the DataLoader that"
+                " accelerate has prepared, before skip_first_batches",
+                skipped,
+            )
 
 
 def _ahead(known: int | None) -> int:
