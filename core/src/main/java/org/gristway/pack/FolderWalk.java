@@ -150,7 +150,7 @@ final class FolderWalk implements AutoCloseable {
   private void enter(FoundFolder folder, Ancestor here, Queue<Future<Contents>> ahead)
       throws IOException {
     if (here.includes(folder.status)) {
-      visitor.leftOut(folder.name, "it is a link back to a folder it is in");
+      visitor.leftOut(asFolder(folder.name), "it is a link back to a folder it is in");
       return;
     }
     if (here.depth == 0) {
@@ -204,13 +204,17 @@ final class FolderWalk implements AutoCloseable {
       many[0].spill(); // it may wait for its turn for long, and others with it
       return new Large(many[0]);
     } catch (PosixException failed) {
-      // With a slash at its end: no part of a sample of the same stem.
-      byte[] name = folder.length == 0 ? folder : Arrays.copyOf(folder, folder.length + 1);
-      if (folder.length > 0) {
-        name[folder.length] = '/';
-      }
-      return new Small(List.of(new Unreadable(name, Failure.reason(failed))));
+      return new Small(List.of(new Unreadable(asFolder(folder), Failure.reason(failed))));
     }
+  }
+
+  /** A name with a slash at its end: no part of a sample of the same stem. */
+  private static byte[] asFolder(byte[] name) {
+    byte[] longer = name.length == 0 ? name : Arrays.copyOf(name, name.length + 1);
+    if (name.length > 0) {
+      longer[name.length] = '/';
+    }
+    return longer;
   }
 
   private SortedSpool newSpool() {
@@ -239,7 +243,9 @@ final class FolderWalk implements AutoCloseable {
       if (status.type() == FileStatus.Type.LINK) {
         status = Posix.status(full, true);
         if (!isInside(Posix.realPath(full))) {
-          return new NoSample(name, "it is a link that leads out of the source");
+          boolean isFolder = status.type() == FileStatus.Type.FOLDER;
+          String why = "it is a link that leads out of the source";
+          return new NoSample(isFolder ? asFolder(name) : name, why);
         }
       }
     } catch (PosixException failed) {

@@ -57,6 +57,10 @@ final class Lister implements Source.FileVisitor {
   private boolean isBroken; // a part of the current sample could not be read
   private final List<String> parts = new ArrayList<>();
   private final List<long[]> sizes = new ArrayList<>(); // {length, place, mark}
+  private final List<LeftOut> missing = new ArrayList<>(); // of the current sample
+
+  /** An entry that is left out; its name makes it a part of a sample. */
+  private record LeftOut(byte[] name, String why) {}
 
   /**
    * @param spool takes the samples
@@ -96,18 +100,48 @@ final class Lister implements Source.FileVisitor {
   /** No sample goes without one of its parts: if one is unreadable, all are left out. */
   @Override
   public void unreadable(byte[] name, String why) throws IOException {
-    troubles.unreadable(path + "/" + Key.escape(name), why);
-    byte[] key = Source.withoutDots(name);
-    int dot = firstDot(key);
-    if (stemParts && dot < key.length) {
-      begin(Arrays.copyOf(key, dot));
+    tellUnreadable(name, why);
+    if (beginsPart(name)) {
       isBroken = true;
     }
   }
 
+  /** A part that is left out makes its sample unreadable, if the sample has any other part. */
   @Override
-  public void leftOut(byte[] name, String why) {
-    troubles.leftOut(path + "/" + Key.escape(name), why);
+  public void leftOut(byte[] name, String why) throws IOException {
+    if (!beginsPart(name)) {
+      tellLeftOut(name, why);
+      return;
+    }
+    if (missing.size() == Shape.MAX_PARTS) {
+      missing.forEach(part -> tellLeftOut(part.name, part.why)); // they are no sample
+      missing.clear();
+    }
+    missing.add(new LeftOut(name, why));
+  }
+
+  private void tellUnreadable(byte[] name, String why) {
+    troubles.unreadable(path + "/" + Key.escape(name), why);
+  }
+
+  private void tellLeftOut(byte[] name, String why) {
+    boolean isFolder = name.length > 0 && name[name.length - 1] == '/';
+    byte[] shown = isFolder ? Arrays.copyOf(name, name.length - 1) : name;
+    troubles.leftOut(path + "/" + Key.escape(shown), why);
+  }
+
+  /** Begins or continues the sample that a name makes its file a part of; false if it is none. */
+  private boolean beginsPart(byte[] name) throws IOException {
+    byte[] key = Source.withoutDots(name);
+    int dot = firstDot(key);
+    if (!stemParts || dot == key.length) {
+      return false;
+    }
+    if (parts.contains("")) {
+      end(); // a file without a part name is a sample by itself
+    }
+    begin(Arrays.copyOf(key, dot));
+    return true;
   }
 
   @Override
@@ -205,14 +239,32 @@ final class Lister implements Source.FileVisitor {
 
   /** Ends the last sample. */
   void end() throws IOException {
-    if (stem != null && !isBroken) {
-      add(stem, new Shape(parts), sizes.toArray(long[][]::new), number);
+    if (stem != null) {
+      tellMissing(stem);
+      if (!isBroken && !parts.isEmpty()) {
+        add(stem, new Shape(parts), sizes.toArray(long[][]::new), number);
+      }
     }
     stem = null;
     isBroken = false;
     parts.clear();
     sizes.clear();
     number = SampleEntry.NO_LABEL;
+  }
+
+  /** Tells of the entries of the current sample that are left out. */
+  private void tellMissing(byte[] ofStem) {
+    boolean hasOthers = isBroken || !parts.isEmpty();
+    for (LeftOut part : missing) {
+      if (hasOthers) {
+        isBroken = true;
+        String what = ", and the sample '" + Key.escape(ofStem) + "' has other parts";
+        tellUnreadable(part.name, part.why + what);
+      } else {
+        tellLeftOut(part.name, part.why);
+      }
+    }
+    missing.clear();
   }
 
   /**

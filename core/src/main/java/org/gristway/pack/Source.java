@@ -50,8 +50,12 @@ interface Source {
     /** Something that should have been a sample and cannot be one. */
     void unreadable(byte[] name, String why) throws IOException;
 
-    /** Something that is no sample and is left out. */
-    void leftOut(byte[] name, String why);
+    /**
+     * Something that is no sample and is left out.
+     *
+     * @param name with a slash at its end if it is a folder
+     */
+    void leftOut(byte[] name, String why) throws IOException;
   }
 
   /** A file's bytes, for the few that are read while listing. */

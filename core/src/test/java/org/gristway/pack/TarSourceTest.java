@@ -259,6 +259,52 @@ class TarSourceTest {
   }
 
   @ParameterizedTest
+  @ValueSource(strings = {"tar", "tar.gz"})
+  void a_sample_with_a_part_that_is_a_link_is_an_error_that_names_it(String ending)
+      throws IOException {
+    Path tar =
+        linked(
+            ending,
+            new String[] {"a.jpg"},
+            new String[] {"a.txt"},
+            new String[] {"b.jpg"},
+            new String[] {"b.txt", "2", "a.txt"},
+            new String[] {"./c.jpg", "2", "a.jpg"},
+            new String[] {"./c.txt"},
+            new String[] {"d.jpg", "2", "a.jpg"},
+            new String[] {"d.txt", "2", "a.txt"},
+            new String[] {"e"},
+            new String[] {"e.txt", "2", "a.txt"});
+    Path dataset = folder.resolve("dataset");
+    assertFails(Kind.DAMAGED, () -> Packs.pack(tar, dataset), "2 files could not be read");
+    assertThat(dataset).doesNotExist();
+    List<String> lines =
+        Packs.packTelling(tar, dataset, Packs.SMALL_CHUNKS.withSkipUnreadable(true));
+    assertThat(lines).hasSize(5).allMatch(line -> line.startsWith("left out: " + tar + "/"));
+    assertThat(lines).allMatch(line -> line.contains("symbolic link"));
+    assertThat(lines).element(0).asString().contains("/b.txt: ", "sample 'b' has other parts");
+    assertThat(lines).element(1).asString().contains("c.jpg: ", "sample 'c' has other parts");
+    assertThat(lines.subList(2, 5)).noneMatch(line -> line.contains("other parts"));
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("a", "e");
+  }
+
+  @Test
+  void a_folder_sample_with_a_part_that_leads_out_is_an_error_that_names_it() {
+    Path source = Trees.write(Trees.of("a.txt", "a", "b.jpg", "b"), folder.resolve("source"));
+    Programs.sh(source, "touch ../x && ln -s ../x a.jpg && ln -s .. b.folder && ln -s . b.here");
+    PackOptions options = Packs.SMALL_CHUNKS.withStemParts(true);
+    Path dataset = folder.resolve("dataset");
+    assertFails(
+        Kind.DAMAGED,
+        () -> Packs.pack(List.of(source), dataset, options),
+        "1 file could not be read");
+    List<String> lines = Packs.packTelling(source, dataset, options.withSkipUnreadable(true));
+    assertThat(lines).hasSize(3);
+    assertThat(lines).anyMatch(line -> line.contains("a.jpg: it is a link that leads out"));
+    assertThat(Packs.labels(dataset)).containsOnlyKeys("b");
+  }
+
+  @ParameterizedTest
   @ValueSource(strings = {"../out", "a/../../out", "/etc/out", "a//b", "a/./b", ".."})
   void a_tar_with_a_name_that_leads_out_is_refused(String name) {
     Path tar = Trees.tar(Trees.of("good.txt", "1", name, "2"), folder.resolve("source.tar"));
