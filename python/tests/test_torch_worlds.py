@@ -45,7 +45,8 @@ def run(cases: str, packed: PackedFiles, results: Path) -> list[dict[str, Any]]:
         assert done.returncode == 0, done.stdout
         assert_no_node(folder)
         # A difference outlives ranks for others of their machine: where it only seems one, for none.
-        assert cases == "machines" or not list(folder.glob("**/*.ranks"))
+        # A process that multiprocessing has forked ends as if it were killed.
+        assert cases in ("machines", "forked") or not list(folder.glob("**/*.ranks"))
     finally:
         shutil.rmtree(folder)
     return [json.loads((results / f"{rank}.json").read_text()) for rank in range(2)]
@@ -94,6 +95,38 @@ def test_a_rank_that_peeks_alone_is_named_on_every_rank_also_by_workers(
 ) -> None:
     for rank in once:
         said = rank["parted"][kind]
+        assert "the ranks of this job are in different epochs: rank 0 left epoch 0 after" in said
+
+
+@pytest.fixture(scope="module")
+def forked(
+    dataset: Callable[..., PackedFiles], tmp_path_factory: pytest.TempPathFactory
+) -> list[dict[str, Any]]:
+    packed = dataset(samples=SIZE, size=(200, 2000))
+    return run("forked", packed, tmp_path_factory.mktemp("forked"))
+
+
+def test_a_dataset_that_was_made_before_the_ranks_were_forked_is_refused(
+    forked: list[dict[str, Any]],
+) -> None:
+    for rank in forked:
+        for said in rank["refused"]:
+            assert "made by the process that has started the ranks: make it in each" in said
+
+
+def test_forked_ranks_get_each_sample_once_from_loaders_that_share_no_epochs(
+    forked: list[dict[str, Any]],
+) -> None:
+    for kind in forked[0]["once"]:
+        given = [rank["once"][kind] for rank in forked]
+        assert sorted(given[0] + given[1]) == list(range(SIZE)), kind
+
+
+def test_a_forked_rank_that_peeks_alone_into_an_older_loader_is_named_on_every_rank(
+    forked: list[dict[str, Any]],
+) -> None:
+    for rank in forked:
+        said = rank["parted"]
         assert "the ranks of this job are in different epochs: rank 0 left epoch 0 after" in said
 
 

@@ -1,8 +1,9 @@
-"""Ranks of torch.multiprocessing.spawn: `worlds_program.py CASES DATASET FOLDER RESULTS`.
+"""Ranks of torch.multiprocessing: `worlds_program.py CASES DATASET FOLDER RESULTS`.
 
 Nothing in the environment says which rank a process is. `once` reads with each class, made before and
 after the group; `machines` gives each rank a runtime folder of its own, so that they have nothing but
-the group's store in common, and has them differ in several ways.
+the group's store in common, and has them differ in several ways; `forked` reads what was made before the
+ranks were forked, as notebooks do.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +130,21 @@ class Plain(Sampler[int]):
         return iter(self._own)
 
 
+def made_that_peeks(loader: Loader, _: int) -> Any:
+    if dist.get_rank() == 0:
+        next(iter(loader))
+    return loader
+
+
 PEEKS = {"Loader": loader_that_peeks, "Stream": stream_that_peeks, "Map": map_that_peeks}
+ALL_PEEKS = {**PEEKS, "made": made_that_peeks}
 
 
-def until_refused(name: str, path: str, workers: int) -> str:
+def until_refused(name: str, path: Any, workers: int) -> str:
     """What comes of a peek of one rank alone."""
     deadline = time.monotonic() + 60
     try:
-        loader = PEEKS[name](path, workers)
+        loader = ALL_PEEKS[name](path, workers)
         while time.monotonic() < deadline:
             for _ in loader:
                 pass
@@ -166,6 +175,22 @@ def left_alike(path: str) -> dict[str, list[int]]:
             next(iter(inside))
     got["stream, around looks"] = numbers(outer)
     return got
+
+
+def forked(path: str, _: Path, join: Callable[[], None], made: dict[str, Any]) -> Any:
+    """Reads what the process has made that has forked the ranks."""
+    join()
+    streams = [DataLoader(made["Stream"], batch_size=None, num_workers=count) for count in (0, 1)]
+    redirected = DataLoader(made["Map"], BATCH)
+    return {
+        "refused": [refused(partial(iter, each)) for each in (*streams, redirected)],
+        "once": {
+            "Loader": numbers(made["Loader"]),
+            "exact": mapped(made["exact"]),
+            "made in the rank": streamed(StreamDataset(path, BATCH, **HOW), 2),
+        },
+        "parted": until_refused("made", made["peeked"], 0),
+    }
 
 
 def refused(make: Callable[[], Any]) -> str:
@@ -215,15 +240,13 @@ def machines(path: str, folder: Path, join: Callable[[], None], passed: StreamDa
     return got
 
 
-def rank_main(
-    rank: int, cases: str, path: str, folder: Path, results: Path, passed: StreamDataset
-) -> None:
+def rank_main(rank: int, cases: str, path: str, folder: Path, results: Path, passed: Any) -> None:
     def join() -> None:
         dist.init_process_group(
             "gloo", init_method=f"file://{results}/group", rank=rank, world_size=RANKS
         )
 
-    got = {"once": once, "machines": machines}[cases](path, folder, join, passed)
+    got = {"once": once, "machines": machines, "forked": forked}[cases](path, folder, join, passed)
     (results / f"{rank}.json").write_text(json.dumps(got))
     dist.barrier()
     dist.destroy_process_group()
@@ -231,7 +254,18 @@ def rank_main(
 
 if __name__ == "__main__":
     what, data, *folders = sys.argv[1:]
-    made = StreamDataset(data, BATCH, **HOW)
-    torch.multiprocessing.spawn(
-        rank_main, (what, data, Path(folders[0]), Path(folders[1]), made), nprocs=RANKS
+    made: Any = StreamDataset(data, BATCH, **HOW)
+    if what == "forked":
+        made = {
+            "Stream": made,
+            "Map": MapDataset(data, redirect=True, **HOW),
+            "exact": MapDataset(data, **HOW),
+            "Loader": Loader(data, BATCH, **HOW),
+            "peeked": Loader(data, BATCH, **HOW),
+        }
+    torch.multiprocessing.start_processes(
+        rank_main,
+        (what, data, Path(folders[0]), Path(folders[1]), made),
+        nprocs=RANKS,
+        start_method="fork" if what == "forked" else "spawn",
     )

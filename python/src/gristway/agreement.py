@@ -200,7 +200,7 @@ class Agreement:
         self._is_complete = is_exact  # nobody is waited for any more
         self._has_told = False
         self._leaving: weakref.finalize[..., Agreement] | None = None
-        self._known = b""  # the head of the file, as the limits are of
+        self._known = b""  # the file's head at the time when `_limits` was computed
         self._limits: dict[tuple[int, int], int] = {}  # how far epochs may be read
         self._passed_on: set[Reach] = set()  # to the group
 
@@ -244,9 +244,13 @@ class Agreement:
         if self._leaving is None:
             self._leaving = weakref.finalize(self, _leave, self._path, rank, self._process)
 
+    def is_own(self) -> bool:
+        """True in the process that takes part."""
+        return self._process == os.getpid()
+
     def leave(self) -> None:
         """Takes no part any more; the file goes with the last."""
-        if self._leaving is not None and self._process == os.getpid():
+        if self._leaving is not None and self.is_own():
             self._leaving()
 
     def tell(self, group: Group) -> None:
@@ -356,8 +360,8 @@ class Agreement:
             self._compare_in(group, now, [group.said(self._epoch_name(now, True))])
 
     def pass_on(self, group: Group, reach: Reach | None = None) -> None:
-        """Tells the group how far this rank has read an epoch, or all that it has told the ranks of
-        its machine; raises if another has parted from it."""
+        """Tells the group one reach; without one, every reach that this rank has written to its
+        machine's file. Raises if another rank has parted from it."""
         reaches = [reach] if reach is not None else self._told_reaches()
         for each in reaches:
             if each not in self._passed_on and not has_gone_on(self._passed_on, each):
@@ -456,7 +460,7 @@ class _Page:
             self.differs_since = _now()
 
     def note_change(self) -> None:
-        """Has those who look at the head read the rest."""
+        """Changes the head, so that the other ranks read the whole file again."""
         self.changes = f"{int(self.changes, 16) + 1 & 0xFFFFFFFF:08x}"
 
     def is_over(self) -> bool:
@@ -470,8 +474,8 @@ class _Page:
         return self.is_over() and (self.differs is None or is_told)
 
     def forget_if_over(self, process: int) -> None:
-        """Begins anew for a process, if this page is of an earlier start of the job. A process that
-        was there already when a difference was found is not of a later start."""
+        """Begins anew for a process, if this page is of an earlier start of the job. A process that is
+        older than the difference belongs to the same start of the job, and must still see it."""
         if self.is_over() and (self.differs is None or _seconds_of(process) > self.differs_since):
             self.differs = None
             self.ranks = {}

@@ -18,8 +18,8 @@ UNKNOWN = 1 << 62
 @dataclass(frozen=True)
 class Reach:
     """How far a rank has read an epoch, in batches that training has received: so many at least and
-    at most. Who reads in a worker of a DataLoader knows what was asked for, and how far that may be
-    ahead of training."""
+    at most. A worker of a DataLoader knows only how many batches were asked for. Training has received
+    at most that many, and at least that many minus the prefetched ones."""
 
     epoch: int
     least: int

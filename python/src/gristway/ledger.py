@@ -85,8 +85,8 @@ class _Page:
 
 
 class Begun(NamedTuple):
-    """An iteration that begins. `left` is how far the one before it was read, for the worker that
-    has begun this one first, and only if its epoch was counted."""
+    """An iteration that begins. `left` is how far the previous iteration was read; set only for the
+    first worker of an iteration, and only if nobody named its epoch."""
 
     epoch: int
     number: int

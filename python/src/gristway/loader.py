@@ -173,7 +173,6 @@ class Loader:
         self._place: Place | None = None
         self._is_chosen = False  # the epoch of the next iteration was set
         self._named = 0  # how often it was, for iterations that have begun
-        self._made_by = os.getpid()
         self._compares = compare_classes
         self._open("", self._version)
 
@@ -348,12 +347,12 @@ class Loader:
         return Reach.of(self._epoch, self._step, 0, self._named, went_on)
 
     def _tell_reach(self, reach: Reach | None) -> None:
-        if self._made_by == os.getpid():  # a fork of a rank is no rank
+        if self._source.is_ranks_own():
             self._source.tell_reach(reach)
 
     def _follow(self, epoch: int, step: int) -> None:
         """Raises if another rank has left this epoch; tells the others of its last batch."""
-        if self._made_by == os.getpid():
+        if self._source.is_ranks_own():
             now = Reach.of(epoch, step + 1, 0, self._named)
             self._source.follow(now)
             if step + 1 == self._steps:

@@ -164,8 +164,10 @@ class Source:
         version: int = 0,
         snapshot: str = "",
         place: Place | None = None,
+        is_shared: bool = False,
     ) -> None:
         self._reading = reading
+        self._is_shared = is_shared  # forks of this process count their epochs together with it
         self._node = node
         self.place = place or self._next_place(world)
         hello = Hello("", state, samples, batches=batches, version=version, snapshot=snapshot)
@@ -185,6 +187,7 @@ class Source:
         self._refused: Error | None = None
         self._asked_epoch: int | None = None  # by index
         self._is_copy = False
+        self._made_by = os.getpid()
         self._asks_group = self._reading.mode != "exact"
         self._lock = threading.RLock()
 
@@ -267,7 +270,8 @@ class Source:
         """Goes over to another world, and to the node that serves it, if it is another."""
         if world.is_like(self.world):
             return False
-        if self._is_copy:
+        is_forked = self._is_shared and self._made_by != os.getpid() and world.size > 1
+        if self._is_copy or is_forked:
             # It shares its epochs with copies in other ranks, and its place with others made here.
             raise WrongCallError(
                 "this dataset was made by the process that has started the ranks: make it in each rank"
@@ -291,6 +295,7 @@ class Source:
         if starts_workers():
             self._before_workers()
         kept = {"_reading", "_node", "place", "world", "_client", "_agreement", "_states"}
+        kept.add("_is_shared")
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -367,6 +372,10 @@ class Source:
         self.settle()
         if self._agreement is not None:
             self._agreement.check()
+
+    def is_ranks_own(self) -> bool:
+        """True if this process is a rank that compares with others, and not a fork of one."""
+        return self._agreement is not None and self._agreement.is_own()
 
     def follow(self, now: Reach) -> None:
         """Raises if another rank has left the epoch that is read here; before each batch is given."""

@@ -125,7 +125,11 @@ class StreamDataset(IterableDataset[Any]):
             handover=handover,
         )
         self._source = Source(
-            reading, find_world(rank, world_size), node=node, version=version_number(version)
+            reading,
+            find_world(rank, world_size),
+            node=node,
+            version=version_number(version),
+            is_shared=True,
         )
         self._source.welcome()  # so that copies in workers expect this very snapshot
         if compare_classes:
@@ -347,6 +351,7 @@ class MapDataset(Dataset[Any]):
             samples=samples,
             version=of.version,
             snapshot=of.snapshot,
+            is_shared=self._redirect,
         )
         welcome = self._source.welcome()
         self._size = welcome.samples
