@@ -15,7 +15,7 @@ from conftest import PackedFiles
 from reading import LITTLE
 from torch.utils.data import DataLoader
 
-from gristway import Loader, Sample
+from gristway import Loader, Sample, batch
 from gristway.torch import MapDataset, StreamDataset
 
 if TYPE_CHECKING:
@@ -64,6 +64,15 @@ def test_what_is_written_in_place_changes_no_later_epoch(
     ) as loader:
         for _ in range(4):
             check(small, [pair for batch in loader for pair in batch])
+
+
+@pytest.mark.parametrize("policy", ["redirect", "unbounded"])
+def test_so_it_is_with_a_kernel_that_cannot_look_for_written_pages(
+    small: PackedFiles, node: Served, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "_kernel_looks", False)
+    monkeypatch.setattr(batch, "_LOOK_PAGES", 3)
+    test_what_is_written_in_place_changes_no_later_epoch(small, node, policy, "none")
 
 
 @pytest.mark.parametrize("workers", [0, 2])

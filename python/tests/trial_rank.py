@@ -234,9 +234,20 @@ def main() -> None:
         reply(error(wrong))
         return
     reply({"ready": True})
-    for line in sys.stdin:
+    while True:
+        interrupted: Exception | None = None
+        line = None
+        while line is None:
+            try:
+                line = sys.stdin.readline()
+            except RuntimeError as wrong:  # torch's, of a worker that has died meanwhile
+                interrupted = wrong
+        if not line:
+            return
         told = json.loads(line)
         try:
+            if interrupted is not None and told["do"] != "close":
+                raise interrupted
             said = answer(trainer, told)
         except Exception as wrong:
             said = error(wrong)

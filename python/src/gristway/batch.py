@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import mmap
 import operator
 import os
@@ -49,6 +50,21 @@ _POPULATE_WRITE = 23
 _PAGE = mmap.PAGESIZE
 _ENTRY = 8  # bytes of a page in a process's pagemap
 _OF_FILE = 1 << 61  # the bits above say that a page is swapped out, or present
+_LOOK_PAGES = 4096  # that are looked at in one go, where the kernel cannot look for us
+
+# The same as a question to the kernel, which knows it since 6.7: is there a page in a stretch that is
+# present or swapped out, and not of the file? One is enough.
+_SCAN = 0xC0606610
+_SCAN_ARGUMENT = struct.Struct("=12Q")
+_SCAN_OF_FILE = 1 << 2
+_SCAN_THERE = 1 << 3 | 1 << 4
+_scan_found = (ctypes.c_uint64 * 3)()  # where and what; nobody reads it
+
+# Records and data of a batch are one span, unless so much of others' data is between them.
+_GAP_BYTES = 1 << 16
+
+
+Key = tuple[int, int, int, int]
 
 
 class Area(NamedTuple):
@@ -61,6 +77,11 @@ class Area(NamedTuple):
     offset: int
     size: int
     epoch: int  # of the batch that is there
+
+    @property
+    def key(self) -> Key:
+        """Which stretch it is; the process and the descriptor only say how to get there."""
+        return self.node, self.serial, self.offset, self.size
 
 
 class Mapping:
@@ -93,6 +114,7 @@ class Mapping:
         except (OSError, ValueError) as failed:
             raise MachineError(f"cannot map {area.size} bytes of the node: {failed}") from None
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.key = area.key
         self.here = area._replace(process=os.getpid(), descriptor=self._descriptor)
         self.spans: list[tuple[int, int]] = []  # that the batch shows
         self._is_populated = False
@@ -139,21 +161,44 @@ class Mapping:
 
     def _is_written(self) -> bool:
         """True if a page of the spans may be this process's own, and no longer the file's."""
-        pagemap = _pagemap()
         for start, end in self._pages():
-            count = -(-(end - start) // _PAGE)
-            at = (self._address + start) // _PAGE * _ENTRY
-            entries = os.pread(pagemap, count * _ENTRY, at)
-            if len(entries) < count * _ENTRY:
-                return True
-            # All at once: page by page, Python would take longer than the kernel.
-            bits = int.from_bytes(entries, "little")
-            of_file = int.from_bytes(_OF_FILE.to_bytes(_ENTRY, "little") * count, "little")
-            if (bits >> 1 | bits >> 2) & ~bits & of_file:
+            if _is_own(self._address + start, self._address + end):
                 return True
         return False
 
 
+def _is_own(start: int, end: int) -> bool:
+    """True if a page from one address to another may be this process's own."""
+    global _kernel_looks
+    if _kernel_looks:
+        argument = bytearray(_SCAN_ARGUMENT.size)
+        _SCAN_ARGUMENT.pack_into(
+            argument,
+            0,
+            *(len(argument), 0, start, end, 0, ctypes.addressof(_scan_found), 1, 1),
+            *(_SCAN_OF_FILE, _SCAN_OF_FILE, _SCAN_THERE, _SCAN_THERE),
+        )
+        try:
+            return bool(fcntl.ioctl(_pagemap(), _SCAN, argument))
+        except OSError:
+            _kernel_looks = False
+    return any(
+        _is_any_own(first, min(_LOOK_PAGES, -(-(end - first) // _PAGE)))
+        for first in range(start, end, _LOOK_PAGES * _PAGE)
+    )
+
+
+def _is_any_own(start: int, count: int) -> bool:
+    entries = os.pread(_pagemap(), count * _ENTRY, start // _PAGE * _ENTRY)
+    if len(entries) < count * _ENTRY:
+        return True
+    # All at once: page by page, Python would take longer than the kernel.
+    bits = int.from_bytes(entries, "little")
+    of_file = int.from_bytes(_OF_FILE.to_bytes(_ENTRY, "little") * count, "little")
+    return (bits >> 1 | bits >> 2) & ~bits & of_file != 0
+
+
+_kernel_looks = True
 _pagemap_descriptor: int | None = None
 
 
@@ -191,8 +236,8 @@ class Mappings:
     has its mappings for itself. Any thread may call, also the collector in the midst of a call."""
 
     def __init__(self) -> None:
-        self._spare: OrderedDict[Area, list[Mapping]] = OrderedDict()
-        self._shown: OrderedDict[Area, memoryview] = OrderedDict()
+        self._spare: OrderedDict[Key, list[Mapping]] = OrderedDict()
+        self._shown: OrderedDict[tuple[Key, int], memoryview] = OrderedDict()
         self._serial = -1
         self._closed = False
 
@@ -203,16 +248,15 @@ class Mappings:
             self._serial = area.serial  # first: what was shown comes back at once
             self._shown = OrderedDict()
             self._spare = OrderedDict()
-        spare = self._spare.get(_key(area))
-        with contextlib.suppress(IndexError):
-            if spare is not None:
-                return spare.pop()
-        return Mapping(area)
+        try:
+            return self._spare[area.key].pop()
+        except (KeyError, IndexError):
+            return Mapping(area)
 
     def show(self, stretch: Area) -> memoryview:
         """What is in a resident stretch. The batches of an epoch share a mapping: each sample is shown
         once in it, so none sees what was written for another."""
-        key = _key(stretch)._replace(epoch=stretch.epoch)
+        key = stretch.key, stretch.epoch
         known = self._shown.get(key)
         if known is None:
             with contextlib.suppress(KeyError):
@@ -227,28 +271,24 @@ class Mappings:
 
     def give_back(self, mapping: Mapping) -> None:
         """Ends a batch's use of a mapping, and what was written there."""
-        area = mapping.here
-        if self._closed or area.serial != self._serial or not mapping.clean():
+        if self._closed or mapping.here.serial != self._serial or not mapping.clean():
             return
         kept = self._spare
-        spare = kept.setdefault(_key(area), [])
+        spare = kept.setdefault(mapping.key, [])
         if len(spare) < _MOST_SPARE:
             spare.append(mapping)
-        with contextlib.suppress(KeyError):
-            kept.move_to_end(_key(area))
+        try:
+            kept.move_to_end(mapping.key)
             while len(kept) > _MOST_STRETCHES:
                 kept.popitem(last=False)
+        except KeyError:
+            pass  # the collector was faster
 
     def close(self) -> None:
         """Lets go of all that no batch uses; what is given back later goes too."""
         self._closed = True
         self._spare = OrderedDict()
         self._shown = OrderedDict()
-
-
-def _key(area: Area) -> Area:
-    """Which stretch it is; the descriptor only says how to get there."""
-    return area._replace(process=0, descriptor=0, epoch=0)
 
 
 class Batch:
@@ -296,13 +336,16 @@ class Batch:
         self._lengths: list[int] = self._longs[1::_LONGS].tolist()
         self._flags: list[int] = self._ints[11::_INTS].tolist()
         self._data = own
-        mapping.spans = [(at, at + count * _RECORD_BYTES)]
+        end = at + count * _RECORD_BYTES
+        mapping.spans = [(at, end)]
         if count and self._flags[0] & _RESIDENT:  # then all of a batch are
             offset, size = _RESIDENT_STRETCH.unpack_from(own, _RESIDENT_AT)
             stretch = mapping.here._replace(offset=offset, size=size, epoch=area.epoch)
             self._data = mappings.show(stretch)
         elif count:
-            mapping.spans += [(min(self._starts), max(self._ends()))]
+            data = min(self._starts), max(self._ends())
+            is_near = end <= data[0] <= end + _GAP_BYTES
+            mapping.spans = [(at, data[1])] if is_near else [(at, end), data]
             mapping.populate()
         _lent.add(mapping)
         weakref.finalize(owner, _give_back, mappings, mapping, release).atexit = False

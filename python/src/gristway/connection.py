@@ -11,7 +11,6 @@ import contextlib
 import functools
 import logging
 import os
-import select
 import socket
 import struct
 import threading
@@ -36,6 +35,7 @@ _WELCOME_BODY = struct.Struct("<8q")
 # A node says something every second to whoever waits for a batch. One that has not, and does not
 # answer a question either, hangs. After 6 s in all, as the other nodes of its job say so too.
 _SILENT_SECONDS = 4
+_TIME = struct.Struct("ll")  # seconds and microseconds, as the kernel has them
 _UNHEARD_SECONDS = 30.0  # then one that may take its time is spoken of
 _LEAVE_SECONDS = 5.0
 _ANSWER_SECONDS = 2
@@ -104,6 +104,13 @@ class Connection:
         try:
             self._socket.settimeout(None)  # whatever the program's default for sockets is
             self._socket.connect(path)
+            # The kernel ends a wait that takes so long: to ask it before each is a call more.
+            seconds = 1.0 if is_watched else _UNHEARD_SECONDS
+            self._socket.setsockopt(
+                socket.SOL_SOCKET,
+                socket.SO_RCVTIMEO,
+                _TIME.pack(int(seconds), int(seconds % 1 * 1e6)),
+            )
             self._peer = _own_peer(self._socket, path)
         except BaseException:
             self._socket.close()
@@ -345,13 +352,19 @@ class Connection:
         return kind, content
 
     def _fill(self, count: int) -> None:
+        # Seconds are counted one by one: if this process is stopped too, it is only one of them.
+        silent = 0
         while len(self._received) < count:
-            if self._is_watched:
-                self._watch()
-            else:
-                self._await()
             try:
                 part = self._socket.recv(1 << 16)
+            except BlockingIOError:
+                silent += 1
+                if not self._is_watched:
+                    self._tell_of_silence()
+                elif silent >= _SILENT_SECONDS:
+                    self._check_answers()
+                    silent = 0
+                continue
             except OSError as lost:
                 self.drop()
                 raise LostNodeError(f"the node is gone: {lost.strerror or lost}") from None
@@ -361,36 +374,23 @@ class Connection:
                 raise LostNodeError("the node is gone: it has closed the connection")
             self._received += part
 
-    def _await(self) -> None:
-        """Returns when something has come, or the connection has ended; tells who keeps silent."""
-        waiting = select.poll()
-        waiting.register(self._socket, select.POLLIN)
-        if not waiting.poll(_UNHEARD_SECONDS * 1000):
-            _log.warning(
-                "the node, process %d, has not answered for %.0f s; it is waited for: see whether it is"
-                " stopped, or waits for its storage",
-                self._peer,
-                _UNHEARD_SECONDS,
-            )
+    def _tell_of_silence(self) -> None:
+        _log.warning(
+            "the node, process %d, has not answered for %.0f s; it is waited for: see whether it is"
+            " stopped, or waits for its storage",
+            self._peer,
+            _UNHEARD_SECONDS,
+        )
 
-    def _watch(self) -> None:
-        """Returns when something has come, or the connection has ended."""
-        coming = select.poll()
-        coming.register(self._socket, select.POLLIN)
-        # Seconds are counted one by one: if this process is stopped too, it is only one of them.
-        silent = 0
-        while not coming.poll(1000):
-            silent += 1
-            if silent < _SILENT_SECONDS:
-                continue
-            if not self._answers():
-                self.drop()
-                raise HungNodeError(
-                    "the node of this machine hangs: nothing was heard of it for"
-                    f" {_SILENT_SECONDS + _ANSWER_SECONDS} s; the others of the job go without it:"
-                    " start the job again from its last state"
-                )
-            silent = 0
+    def _check_answers(self) -> None:
+        """Raises if the node hangs."""
+        if not self._answers():
+            self.drop()
+            raise HungNodeError(
+                "the node of this machine hangs: nothing was heard of it for"
+                f" {_SILENT_SECONDS + _ANSWER_SECONDS} s; the others of the job go without it:"
+                " start the job again from its last state"
+            )
 
     def _answers(self) -> bool:
         """Whether the node says anything to somebody who has not been waiting."""
