@@ -38,6 +38,14 @@ final class Connection implements RankFeed.Client, AutoCloseable {
   private int batches; // that it may have at once
   private long tokens;
 
+  /** Gives a piece back. */
+  private record LentPiece(RankFeed feed, RankFeed.Client client, Piece piece) implements Runnable {
+    @Override
+    public void run() {
+      feed.release(client, piece);
+    }
+  }
+
   Connection(Node node, SocketChannel channel) {
     this.node = node;
     this.channel = channel;
@@ -107,8 +115,7 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       case Message.STATS -> stats();
       case Message.CLASSES -> classes();
       case Message.BYE -> {
-        feeds().keep(lent.values());
-        lent.clear();
+        leave();
         yield null;
       }
       default -> throw Failure.damaged("there is no request of kind %d", request.kind());
@@ -211,7 +218,7 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     Message reply = Message.of(Message.PIECES).putInt(pieces.size());
     for (Piece piece : pieces) {
       Piece.Memory memory = piece.memory();
-      lent.put(++tokens, () -> feed.release(this, piece));
+      lent.put(++tokens, new LentPiece(feed, this, piece));
       put(reply, memory.descriptor, memory.serial, memory.batch, piece.first(), piece.count());
     }
     return reply;
@@ -229,7 +236,8 @@ final class Connection implements RankFeed.Client, AutoCloseable {
       Settings settings = feeds().settings();
       LoaderOptions options =
           settings.options(0, feeds().dataset().snapshot()).withWorld(World.of(1));
-      loader = AskedLoader.exact(feeds().dataset().share(), options, feeds().exactRoom());
+      HandoverRoom room = feeds().exactRoom(); // first: it may be refused
+      loader = AskedLoader.exact(feeds().dataset().share(), options, room);
       exact = loader;
       exactSerial = Piece.nextSerial();
     }
@@ -249,6 +257,17 @@ final class Connection implements RankFeed.Client, AutoCloseable {
     int descriptor = Integer.parseInt(file.getFileName().toString());
     put(reply, descriptor, exactSerial, batch, 0, indices.length);
     return reply;
+  }
+
+  /** Lets the client go with what it still uses. */
+  private void leave() {
+    feeds().keep(lent.values());
+    for (Runnable each : lent.values()) {
+      if (each instanceof LentPiece(RankFeed feed, RankFeed.Client client, Piece piece)) {
+        feed.leaveWith(client, piece);
+      }
+    }
+    lent.clear();
   }
 
   private void release(long token) {

@@ -21,7 +21,11 @@ record Piece(Memory memory, int first, int count) {
     final long serial; // of that file
     private final Runnable closed;
     private int pieces = 1;
+    private boolean stays; // a client has left with a piece of it
 
+    /**
+     * @param closed is run when it is given back, unless a client has left with a piece of it
+     */
     Memory(Batch batch, int descriptor, long serial, Runnable closed) {
       this.batch = batch;
       this.descriptor = descriptor;
@@ -33,14 +37,25 @@ record Piece(Memory memory, int first, int count) {
       pieces++;
     }
 
+    /** Notes that a client leaves with a piece of it; true if it is the first that does. */
+    synchronized boolean isFirstToStay() {
+      boolean isFirst = !stays;
+      stays = true;
+      return isFirst;
+    }
+
     private void release() {
       boolean isLast;
+      boolean isCounted;
       synchronized (this) {
         isLast = --pieces == 0;
+        isCounted = !stays;
       }
       if (isLast) {
         batch.close();
-        closed.run();
+        if (isCounted) {
+          closed.run();
+        }
       }
     }
   }

@@ -90,7 +90,8 @@ final class RankFeed implements AutoCloseable {
   private long serial;
   private long epoch;
   private long frontier; // the step that the loader gives next
-  private int open; // batches of the loader that are held or lent
+  private int open; // batches of the loader that are held, or lent to clients that are there
+  private int gone; // batches of the loader that clients have left with
   private long released; // batches, of this loader and those before it
   private int mostPieces = 1; // of a request: it may ask for more than a batch
   private int spare; // batches beyond that, for those that cannot be read again
@@ -147,7 +148,13 @@ final class RankFeed implements AutoCloseable {
     epoch = loader.firstEpoch();
     frontier = loader.firstStep();
     open = 0;
-    loader.grow(areas());
+    gone = 0;
+    grow();
+  }
+
+  /** Lets the loader have as many batches as are of use, beside those that nobody gives back. */
+  private void grow() {
+    loader.grow(areas() + gone);
   }
 
   /** Says how many batches a client may have at once, besides what is read ahead for it. */
@@ -155,7 +162,7 @@ final class RankFeed implements AutoCloseable {
     locked(
         () -> {
           wants.put(client, batches);
-          loader.grow(areas());
+          grow();
         });
   }
 
@@ -257,7 +264,7 @@ final class RankFeed implements AutoCloseable {
       }
       if (count / unit + 1 > mostPieces && count > unit) {
         mostPieces = count / unit + 1;
-        loader.grow(areas());
+        grow();
       }
       long step = start;
       int missing = count;
@@ -496,12 +503,15 @@ final class RankFeed implements AutoCloseable {
     if (!held.isEmpty() && hasOrWaits + held.size() >= open && !(isFull && exchanges())) {
       if (exchanges() && open < Handover.MOST_AREAS) {
         spare++;
-        loader.grow(areas());
+        grow();
         return;
       }
       // Whoever would ask for these may be gone; if not, they are read again.
       held.pollLastEntry().getValue().release();
       return;
+    }
+    if (isFull && open == 0 && lent.isEmpty()) {
+      throw new NoRoom(inUse()); // clients that have left have all of it
     }
     if (held.isEmpty() && hasOrWaits >= open && !(isFull && has == 0)) {
       throw isFull ? new NoRoom(inUse()) : inUse();
@@ -523,13 +533,33 @@ final class RankFeed implements AutoCloseable {
         "all %d batches of rank %d that may be in memory at once are in use, of %d bytes: let go of"
             + " views of earlier batches, or copy what must be kept; of at most %d bytes, which"
             + " handover= makes more",
-        open, rank, loader.handoverBytes(), loader.counter(ReadCounter.HANDOVER_LIMIT_BYTES));
+        open + gone,
+        rank,
+        loader.handoverBytes(),
+        loader.counter(ReadCounter.HANDOVER_LIMIT_BYTES));
   }
 
   /** Ends a client's use of a piece. */
   void release(Client client, Piece piece) {
-    locked(() -> lent.computeIfPresent(client, (_, count) -> count == 1 ? null : count - 1));
+    locked(() -> countReturned(client));
     piece.release();
+  }
+
+  /** Tells that a client leaves with a piece: nobody gives its batch back while reading goes on. */
+  void leaveWith(Client client, Piece piece) {
+    locked(
+        () -> {
+          countReturned(client);
+          if (piece.memory().isFirstToStay() && piece.memory().serial == serial) {
+            open--;
+            gone++;
+            grow();
+          }
+        });
+  }
+
+  private void countReturned(Client client) {
+    lent.computeIfPresent(client, (_, count) -> count == 1 ? null : count - 1);
   }
 
   @Override

@@ -2,12 +2,16 @@ package org.gristway.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.gristway.Failure;
 import org.gristway.dataset.Dataset;
 import org.junit.jupiter.api.Test;
@@ -72,6 +76,47 @@ class NodeTest extends NodeTesting {
   }
 
   @Test
+  void one_that_leaves_with_all_batches_leaves_others_as_many_as_they_need() throws Exception {
+    start(false);
+    try (TestClient other = attached()) {
+      TestClient leaving = attached();
+      int step = takeAll(leaving);
+      assertThat(step).isBetween(4, BATCHES - 1);
+      leaving.send(Message.of(Message.BYE));
+      leaving.close();
+      for (int next = step; next < BATCHES; next++) {
+        TestClient.Lent lent = other.take(0, next);
+        assertThat(other.samples(lent)).isEqualTo(order.get(next));
+        other.release(lent);
+      }
+    }
+  }
+
+  @Test
+  void what_leaves_with_a_client_is_no_reason_to_wait_for_ever() throws Exception {
+    start(false);
+    try (TestClient other = attached("handover=65536")) {
+      TestClient leaving = attached("handover=65536");
+      int step = takeAll(leaving);
+      assertThat(step).isBetween(2, BATCHES - 1);
+      leaving.send(Message.of(Message.BYE));
+      leaving.close();
+      Message reply = other.call(TestClient.batch(0, 0, step));
+      assertThat(reply.kind()).isEqualTo(Message.FULL);
+      assertThat(TestClient.text(reply)).contains("handover=", step + " batches");
+    }
+  }
+
+  /** Takes batches until there are no more at once, and returns how many there were. */
+  private static int takeAll(TestClient client) throws IOException {
+    int step = 0;
+    while (client.call(TestClient.batch(0, 0, step)).kind() == Message.PIECES) {
+      step++;
+    }
+    return step;
+  }
+
+  @Test
   void a_client_is_of_one_rank() throws Exception {
     start(false);
     String two = packed.text("ranks=2", "ranks-here=2");
@@ -100,6 +145,27 @@ class NodeTest extends NodeTesting {
       assertFailed(client.call(ask(203)), Failure.Kind.WRONG_CALL, "203");
       assertFailed(client.call(ask(-1)), Failure.Kind.WRONG_CALL, "-1");
       assertFailed(client.call(ask()), Failure.Kind.WRONG_CALL, "at least one");
+    }
+  }
+
+  @Test
+  void a_request_that_there_is_no_memory_for_leaves_nothing_open() throws Exception {
+    FutureTask<Void> serving = start(false);
+    long before = mappings();
+    try (TestClient client = attached("mode=exact", "batch=1", "handover=" + (1L << 50))) {
+      for (int i = 0; i < 3; i++) {
+        assertFailed(client.call(ask(5)), Failure.Kind.ENVIRONMENT, "memory");
+      }
+    }
+    serving.get(10, TimeUnit.SECONDS);
+    eventually(() -> mappings() == before);
+  }
+
+  private static long mappings() {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+      return lines.filter(line -> line.contains(packed.path() + "/")).count();
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
     }
   }
 
