@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import traceback
 from collections.abc import Iterator
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -332,6 +334,34 @@ def test_an_index_asked_for_twice_is_refused(small: PackedFiles, node: Served) -
         dataset.__getitems__([4, 5, 4])
     dataset.set_epoch(1)
     dataset[3]
+
+
+@pytest.mark.parametrize("who", ["threads", "processes"])
+def test_threads_and_processes_that_ask_by_hand_get_each_sample_once_an_epoch(
+    small: PackedFiles, node: Served, who: str
+) -> None:
+    dataset = mapped(small, node.name, redirect=True)
+    context = multiprocessing.get_context("fork")
+    pool = ThreadPool(8) if who == "threads" else context.Pool(4, _take, [dataset])
+    ask = dataset.__getitem__ if who == "threads" else _ask
+    with pool:
+        for epoch in range(4):
+            assert sorted(pool.map(ask, range(SIZE), chunksize=1)) == list(range(SIZE))
+            if epoch == 2:
+                dataset.set_epoch(0)
+        pool.close()
+        pool.join()
+
+
+_taken: list[MapDataset] = []
+
+
+def _take(dataset: MapDataset) -> None:
+    _taken.append(dataset)
+
+
+def _ask(index: int) -> int:
+    return int(_taken[0][index])
 
 
 def test_more_than_a_share_at_once_is_refused(small: PackedFiles, node: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import signal
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -185,3 +186,25 @@ def test_states_of_datasets_are_plain(small: PackedFiles, node: Served) -> None:
     for nonsense in ({"epoch": 1, "workers": 1}, {"epoch": "x", "step": 0, "workers": 1}):
         with pytest.raises(WrongCallError):
             dataset.load_state_dict(nonsense)
+
+
+@pytest.mark.parametrize("kind", ["stream", "redirect"])
+def test_a_signal_handler_can_take_a_state_while_the_epochs_are_written(
+    small: PackedFiles, node: Served, kind: str
+) -> None:
+    dataset: Any
+    if kind == "stream":
+        dataset = StreamDataset(small.path, 10, node=node.name, **LITTLE)
+        loader = StatefulDataLoader(dataset, batch_size=None)
+    else:
+        dataset = MapDataset(small.path, redirect=True, node=node.name, **LITTLE)
+        loader = StatefulDataLoader(dataset, batch_size=10)
+    states: list[Any] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: states.append(loader.state_dict()))
+    try:
+        for _ in itertools.islice(loader, 3):
+            with dataset._ledger._page():
+                signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(states) == 3

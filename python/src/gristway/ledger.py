@@ -24,8 +24,9 @@ from typing import NamedTuple
 from gristway.epochs import Reach
 from gristway.errors import LostNodeError, WrongCallError
 
-# Two places for a page: it is written to the one that is not in use, and then that one is.
-_HEAD = struct.Struct("<qqq")  # the place in use, and the bytes of each
+# Two places for a page: it is written to the one that is not in use, and then that one is. The head
+# counts how often a page was written, whose last bit is the place in use, and has the bytes of each.
+_HEAD = struct.Struct("<qqq")
 _HALF = 1 << 20
 
 # Iterations that may be under way at once, and stretches of an epoch that may be free apart.
@@ -78,6 +79,8 @@ class _Page:
     named: int = 0  # epochs that were set, advised or gone on with
     runs_in_workers: bool = False
     made: int = 0
+    hand: int = 0  # the latest iteration that no DataLoader makes
+    hand_generation: int = 0  # as it was then
     iterations: list[_Iteration] = field(default_factory=list)
 
     def iteration(self, number: int) -> _Iteration | None:
@@ -150,23 +153,39 @@ class Ledger:
         with self._lock:
             fcntl.flock(self._own, fcntl.LOCK_EX)
             try:
-                used, *lengths = _HEAD.unpack_from(self._mapped)
-                start = _HEAD.size + used * _HALF
-                length = lengths[used]
-                page = pickle.loads(self._mapped[start : start + length]) if length else _Page()
+                page, count = self._written()
                 yield page
                 written = pickle.dumps(page)
                 if len(written) > _HALF:
                     raise MemoryError("too many iterations of a DataLoader are under way")
-                other = 1 - used
+                other = 1 - count % 2
                 start = _HEAD.size + other * _HALF
                 self._mapped[start : start + len(written)] = written
-                lengths[other] = len(written)
                 # A process that is killed in between leaves what was there before.
-                _HEAD.pack_into(self._mapped, 0, used, *lengths)
-                _HEAD.pack_into(self._mapped, 0, other, *lengths)
+                self._set_head(1 + other, len(written))
+                self._set_head(0, count + 1)
             finally:
                 fcntl.flock(self._own, fcntl.LOCK_UN)
+
+    def _set_head(self, place: int, value: int) -> None:
+        # In one piece: others may be reading it.
+        self._mapped[8 * place : 8 * place + 8] = value.to_bytes(8, "little")
+
+    def _written(self) -> tuple[_Page, int]:
+        """What is written, and how often something was."""
+        while True:
+            count, *lengths = _HEAD.unpack(self._mapped[: _HEAD.size])
+            start = _HEAD.size + count % 2 * _HALF
+            text = self._mapped[start : start + lengths[count % 2]]
+            # The place that is in use is not written to before the count has changed.
+            if _HEAD.unpack(self._mapped[: _HEAD.size])[0] == count:
+                return pickle.loads(text) if text else _Page(), count
+
+    def _look(self) -> _Page:
+        """What is written, without a lock: also for a signal handler that interrupts a change."""
+        if self._opened_by != os.getpid():
+            self._open()
+        return self._written()[0]
 
     def set_epoch(self, epoch: int, is_told: bool = True) -> None:
         """Has the next iteration be this epoch."""
@@ -179,13 +198,11 @@ class Ledger:
     @property
     def generation(self) -> int:
         """Changes when an epoch is set."""
-        with self._page() as page:
-            return page.generation
+        return self._look().generation
 
     @property
     def runs_in_workers(self) -> bool:
-        with self._page() as page:
-            return page.runs_in_workers
+        return self._look().runs_in_workers
 
     def begin(
         self,
@@ -198,6 +215,7 @@ class Ledger:
         total: int | None = None,
         ahead: int = 0,
         skipped: int = 0,
+        ended: int | None = None,
     ) -> Begun:
         """Tells that a worker begins an iteration, which has `total` batches, of which `ahead` may be
         asked for before training receives them.
@@ -207,6 +225,9 @@ class Ledger:
         advised is taken if no other was set. `fits` is what the worker asks for first, and the share
         that this is of: where less is free, it is no worker of that iteration. Where the first batches
         are `skipped`, an epoch that was counted is refused, unless it is the first.
+
+        Who asks by hand, without a DataLoader, gives the iteration that has `ended`, or 0. All threads
+        and processes that do so share one iteration, until it ends or an epoch is set.
         """
         with self._page() as page:
             page.runs_in_workers = seed is not None
@@ -220,6 +241,9 @@ class Ledger:
                         if known.may_have(started) and known.has_free(*fits):
                             joined = known if epoch is None or known.epoch == epoch else None
                             break
+            elif ended is not None and epoch is None and page.hand != ended:
+                if page.hand_generation == page.generation:
+                    joined = page.iteration(page.hand)
             if joined is None:
                 if epoch is None and not page.is_chosen:
                     epoch = advised
@@ -242,6 +266,8 @@ class Ledger:
                     ahead,
                     page.named,
                 )
+                if ended is not None and seed is None:
+                    page.hand, page.hand_generation = joined.number, page.generation
                 page.is_chosen = page.is_told = False
                 page.next_epoch = joined.epoch + 1
                 page.iterations = [*page.iterations[1 - _MOST_ITERATIONS :], joined]
@@ -274,11 +300,11 @@ class Ledger:
 
     def coming(self, worker: int, seed: int | None, advised: int | None) -> int:
         """The epoch of the iteration that a worker would begin now."""
-        with self._page() as page:
-            for known in sorted(page.iterations, key=lambda each: each.number):
-                if known.seed == seed is not None and worker not in known.begun:
-                    return known.epoch
-            return page.next_epoch if advised is None or page.is_chosen else advised
+        page = self._look()
+        for known in sorted(page.iterations, key=lambda each: each.number):
+            if known.seed == seed is not None and worker not in known.begun:
+                return known.epoch
+        return page.next_epoch if advised is None or page.is_chosen else advised
 
     def batch_size(self, iteration: int, first: int | None) -> int:
         """The batch size of an iteration: that of its first request, which tells it; 0 before."""

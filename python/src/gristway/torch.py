@@ -535,18 +535,34 @@ class MapDataset(Dataset[Any]):
         `set_epoch`; or this one has not so many samples left."""
         worker, workers, seed = _worker()
         kind = (self._ledger.generation, seed)
-        if self._hand is None or self._hand[0] != kind:
-            self._hand = (kind, self._begin(call, count, as_batch))
-        now = self._hand[1]
-        allotted = self._allotted(now, count, as_batch, worker, workers, 0)
-        if allotted is None and now.requests > 0:
-            self._ledger.note_asked(now.number, worker, _BY_HAND)  # it is at its end
-            now = self._begin(call, count, as_batch)
-            self._hand = (kind, now)
+        hand = self._hand
+        now = hand[1] if hand is not None and hand[0] == kind else None
+        if now is None:
+            now = self._begun_by_hand(kind, call, count, as_batch, 0)
+        while True:
             allotted = self._allotted(now, count, as_batch, worker, workers, 0)
-        return now, allotted
+            if allotted is not None or count > self._share():
+                return now, allotted
+            self._ledger.note_asked(now.number, worker, _BY_HAND)  # it is at its end
+            now = self._begun_by_hand(kind, call, count, as_batch, now.number)
 
-    def _begin(self, call: Call, count: int, as_batch: bool) -> _Requests:
+    def _begun_by_hand(
+        self,
+        kind: tuple[int, int | None],
+        call: Call,
+        count: int,
+        as_batch: bool,
+        ended: int,
+    ) -> _Requests:
+        """The iteration after one that has ended, or the first: one for all threads and processes."""
+        now = self._begin(call, count, as_batch, ended)
+        hand = self._hand
+        if hand is not None and hand[0] == kind and hand[1].number == now.number:
+            return hand[1]  # another thread was faster
+        self._hand = (kind, now)
+        return now
+
+    def _begin(self, call: Call, count: int, as_batch: bool, ended: int | None = None) -> _Requests:
         worker, workers, seed = _worker()
         is_first = self._begun_in != os.getpid()
         self._begun_in = os.getpid()
@@ -570,7 +586,9 @@ class MapDataset(Dataset[Any]):
             number = loaded.skipped + loaded.requests * workers + worker
             given = max(0, number - workers + 1) * loaded.batch_size
             given = loaded.asked if workers == 1 else given
-            begun = self._ledger.begin(worker, seed, loaded.epoch, given, total=total, ahead=ahead)
+            begun = self._ledger.begin(
+                worker, seed, loaded.epoch, given, total=total, ahead=ahead, ended=ended
+            )
             loaded.number, loaded.named = begun.number, begun.named
             loaded.total, loaded.ahead, loaded.requests_a_batch = total, ahead, requests_a_batch
             self._ledger.batch_size(loaded.number, loaded.batch_size)
@@ -586,6 +604,7 @@ class MapDataset(Dataset[Any]):
             advised=sampling.epoch if seed is None or is_first else None,
             fits=(min(count, self._share()), self._share()),
             skipped=sampling.skipped,
+            ended=ended,
         )
         _warn_of_skipping(sampling.skipped, begun, self._in_trainer)
         self._source.tell_reach(begun.left)
