@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ import pytest
 from cluster import Raised, Rank, job
 from conftest import PackedFiles
 from processes import assert_no_node, eventually
+
+from gristway import MachineError, agreement
+from gristway.world import World
 
 READING: dict[str, Any] = {"batch_size": 4, "seed": 5, "memory": "64KiB", "extent": "8KiB"}
 SAMPLES = 300
@@ -391,3 +395,65 @@ def test_ranks_that_leave_epochs_alike_or_are_told_them_get_each_sample_once(
     take(ranks[1], 1)
     assert take_none(ranks[1]) == PARTED.format(0, 10, "1 batch", 1, "read on")
     end(*ranks)
+
+
+# What happens to the file
+
+
+def test_a_loader_that_is_collected_while_a_page_is_locked_leaves_and_waits_for_nobody(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    program = """
+        import gc
+        class Holder: pass
+        holder = Holder()
+        holder.itself = holder
+        holder.loader = Loader(path, 4, memory="1MiB")
+        file = holder.loader._source._agreement._path
+        gc.collect()
+        gc.disable()
+        del holder
+        with agreement._page(file):
+            agreement.sweep(file.parent)
+            gc.collect()
+            print(file.exists())
+        print(file.exists())
+    """
+    assert run_program(packed.path, variables(0), program) == "True\nFalse\n"
+
+
+def test_a_file_that_cannot_be_used_is_told_in_one_line_with_its_folder(tmp_path: Path) -> None:
+    own = agreement.Agreement(
+        tmp_path, World(0, 2, 2, "job"), agreement.Place("found", 1), {}, is_exact=False
+    )
+    own.enter()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for use in (own.enter, own.check_all_came):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            with pytest.raises(MachineError) as caught:
+                use()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert str(caught.value) == (
+            f"cannot use the file in which ranks compare, in the folder {tmp_path}: Too many open"
+            " files: correct that, or set GRISTWAY_RUNTIME_DIR to another folder"
+        )
+    own.leave()
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_nobody_has_counted_the_ranks_of_a_machine_it_is_said_how_to(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    program = """
+        try:
+            print(len(list(Loader(path, 50, memory="1MiB"))))
+        except Error as refused:
+            print(refused)
+    """
+    uncounted = {k: v for k, v in variables(0).items() if k != "LOCAL_WORLD_SIZE"}
+    said = run_program(packed.path, uncounted, program)
+    assert "rank 1 of this job did not make this loader" in said
+    assert "set LOCAL_WORLD_SIZE to the number of ranks on each machine" in said
+    assert "rank=0" not in said

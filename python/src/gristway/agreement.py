@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from gristway.epochs import UNKNOWN, Reach, has_gone_on, parted
-from gristway.errors import WrongCallError
+from gristway.errors import MachineError, WrongCallError
 from gristway.group import Group
 from gristway.world import World, machine
 
@@ -133,11 +133,21 @@ def difference(rank: int, own: Intent, other_rank: int, other: Intent) -> str | 
     )
 
 
-def _did_not_come(ranks: list[int], seconds: float) -> str:
+# What to do where ranks did not come.
+_MAKE_IT = (
+    "make it on every rank, or pass rank=0, world_size=1 for a loader of one rank alone, such as for"
+    " validation"
+)
+_COUNT_THEM = (
+    "make it on every rank; where ranks are on several machines, set LOCAL_WORLD_SIZE to the number of"
+    " ranks on each machine"
+)
+
+
+def _did_not_come(ranks: list[int], seconds: float, what_to_do: str) -> str:
     return (
         f"rank {_listed(ranks)} of this job did not make this loader within {seconds:.0f} s, and the"
-        " samples of an epoch are dealt to all ranks: make it on every rank, or pass rank=0,"
-        " world_size=1 for a loader of one rank alone, such as for validation"
+        f" samples of an epoch are dealt to all ranks: {what_to_do}"
     )
 
 
@@ -155,9 +165,10 @@ def _twice(rank: int, first: str, second: str) -> str:
 class _Patience:
     """Waits for ranks in growing pauses, and says in the log for which."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, what_to_do: str = _MAKE_IT) -> None:
         self._begun = time.monotonic()
         self._seconds = seconds
+        self._what_to_do = what_to_do
         self._pause = 0.002
         self._has_told = False
 
@@ -165,13 +176,13 @@ class _Patience:
         """Waits a little; raises if it has waited too long."""
         waited = time.monotonic() - self._begun
         if waited > self._seconds:
-            raise WrongCallError(_did_not_come(absent(), waited))
+            raise WrongCallError(_did_not_come(absent(), waited, self._what_to_do))
         if waited > _TOLD_SECONDS and not self._has_told:
             self._has_told = True
             _log.warning(
-                "waiting for rank %s of this job to make this loader too; a loader of one rank"
-                " alone takes rank=0, world_size=1",
+                "waiting for rank %s of this job to make this loader too: %s",
                 _listed(absent()),
+                self._what_to_do,
             )
         time.sleep(self._pause)
         self._pause = min(0.1, self._pause * 1.5)
@@ -220,7 +231,7 @@ class Agreement:
         rank, differs = self._world.rank, None
         if snapshot is not None:
             self._own = {**self._own, "snapshot": snapshot}
-        with _page(self._path, create=True) as page:
+        with self._told_as_error(), _page(self._path, create=True) as page:
             assert page is not None
             page.forget_if_over(self._process)
             if page.differs is None:
@@ -243,6 +254,17 @@ class Agreement:
             raise WrongCallError(differs)
         if self._leaving is None:
             self._leaving = weakref.finalize(self, _leave, self._path, rank, self._process)
+
+    @contextlib.contextmanager
+    def _told_as_error(self) -> Iterator[None]:
+        """Says in one line which folder it is that cannot be used."""
+        try:
+            yield
+        except OSError as failed:
+            raise MachineError(
+                f"cannot use the file in which ranks compare, in the folder {self._path.parent}:"
+                f" {failed.strerror}: correct that, or set GRISTWAY_RUNTIME_DIR to another folder"
+            ) from None
 
     def is_own(self) -> bool:
         """True in the process that takes part."""
@@ -292,7 +314,7 @@ class Agreement:
 
     def _raise(self, differs: str) -> None:
         """Raises, and has those who are on this machine do so too."""
-        with _page(self._path) as page:
+        with contextlib.suppress(OSError), _page(self._path) as page:
             if page is not None:
                 page.note(differs)
         raise WrongCallError(differs)
@@ -300,7 +322,8 @@ class Agreement:
     def check(self) -> None:
         """Raises if a rank that differs has come; cheap enough for each batch."""
         if self._head()[:1] == _DIFFERS:
-            with _page(self._path) as page:
+            known = None
+            with contextlib.suppress(OSError), _page(self._path) as page:
                 known = page.differs if page is not None else None
             raise WrongCallError(known or "the ranks of this job do not read alike")
 
@@ -399,11 +422,12 @@ class Agreement:
     def check_all_came(self) -> None:
         """Raises if ranks of this machine have not made this loader by the end of an epoch; they are
         given some time."""
-        patience = _Patience(_EPOCH_END_SECONDS)
+        what_to_do = _MAKE_IT if self._world.is_counted else _COUNT_THEM
+        patience = _Patience(_EPOCH_END_SECONDS, what_to_do)
         first = self._world.node * self._world.ranks_here
         while not self._is_complete:
             self.check()
-            with _page(self._path) as page:
+            with self._told_as_error(), _page(self._path) as page:
                 come = {int(rank) for rank in page.ranks} if page is not None else None
             # A file that was taken away says nothing.
             if come is None or len(come) >= self._world.ranks_here:
@@ -481,12 +505,31 @@ class _Page:
             self.ranks = {}
 
 
+# The pages that this process has, or waits for; and who leaves when it has none any more. The garbage
+# collector may run a finalizer while a page is locked: it would wait for its own process, for ever.
+_in_use: set[object] = set()
+_put_off: list[tuple[Path, int, int]] = []
+
+
 @contextlib.contextmanager
-def _page(path: Path, create: bool = False) -> Iterator[_Page | None]:
+def _page(path: Path, create: bool = False, waits: bool = True) -> Iterator[_Page | None]:
     """What the ranks of this machine have told, for this process alone; changes are kept. None if
-    there is no such file. One that nobody needs any more is removed."""
+    there is no such file. One that nobody needs any more is removed. Raises a BlockingIOError if
+    another has it, unless it waits."""
+    token = object()
+    _in_use.add(token)
     try:
-        descriptor = _locked(path, create)
+        with _locked_page(path, create, waits) as page:
+            yield page
+    finally:
+        _in_use.discard(token)
+        _leave_put_off()
+
+
+@contextlib.contextmanager
+def _locked_page(path: Path, create: bool, waits: bool) -> Iterator[_Page | None]:
+    try:
+        descriptor = _locked(path, create, waits)
     except FileNotFoundError:
         if create:
             raise
@@ -516,12 +559,12 @@ def _entry(reaches: list[dict[str, Any]], **entry: Any) -> _Entry:
     return _Entry(**entry, reaches=[Reach(**reach) for reach in reaches])
 
 
-def _locked(path: Path, create: bool) -> int:
+def _locked(path: Path, create: bool, waits: bool) -> int:
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if create else 0)
     while True:
         descriptor = os.open(path, flags, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink > 0:
                 return descriptor
         except BaseException:
@@ -531,8 +574,22 @@ def _locked(path: Path, create: bool) -> int:
 
 
 def _leave(path: Path, rank: int, process: int) -> None:
-    if os.getpid() != process:
-        return
+    """Takes a rank out of a page, now or as soon as this process has no other page."""
+    _put_off.append((path, rank, process))
+    _leave_put_off()
+
+
+def _leave_put_off() -> None:
+    while _put_off and not _in_use:
+        try:
+            path, rank, process = _put_off.pop()
+        except IndexError:
+            return  # another thread has taken it
+        if process == os.getpid():
+            _leave_now(path, rank, process)
+
+
+def _leave_now(path: Path, rank: int, process: int) -> None:
     with contextlib.suppress(OSError), _page(path) as page:
         entry = page.ranks.get(str(rank)) if page is not None else None
         if entry is not None and entry.process == process:
@@ -540,10 +597,13 @@ def _leave(path: Path, rank: int, process: int) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Removes what jobs have left that were killed."""
+    """Removes what jobs have left that were killed. What somebody has is in use, and stays."""
     for path in folder.glob(f"*{_SUFFIX}"):
-        with contextlib.suppress(OSError), _page(path):
+        with contextlib.suppress(OSError), _page(path, waits=False):
             pass
+
+
+os.register_at_fork(after_in_child=_in_use.clear)
 
 
 def _now() -> float:
