@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +188,20 @@ def test_what_cannot_be_sent_from_a_worker_is_told(small: PackedFiles, node: Ser
     [
         ({"batch_size": 0}, "batch_size must be 1 "),
         ({"num_workers": -1}, "num_workers"),
+        ({"batch_size": None}, "batch_size must be a whole number, not None"),
+        ({"batch_size": "64"}, "batch_size must be a whole number, not '64'"),
+        ({"batch_size": 8.0}, "batch_size must be a whole number, not 8.0"),
+        ({"num_workers": None}, "num_workers must be a whole number, not None"),
+        ({"prefetch_factor": "2"}, "prefetch_factor must be a whole number, not '2'"),
+        ({"max_damage": None}, "max_damage is a share of the samples, .* not None"),
+        ({"storage_timeout": None}, "storage_timeout must be .* not None"),
+        ({"exchange": "x"}, "exchange is a share of the samples, .* not 'x'"),
+        ({"window": "2"}, "window must be a whole number, not '2'"),
+        ({"seed": 1 << 63}, "seed must be .* not 9223372036854775808"),
+        ({"seed": 0.5}, "seed must be a whole number, not 0.5"),
+        ({"rank": 0, "world_size": "2"}, "world_size must be a whole number, not '2'"),
+        ({"rank": "0", "world_size": 2}, "rank must be a whole number, not '0'"),
+        ({"multiprocessing_context": "thread"}, "multiprocessing_context must be one of"),
         ({"prefetch_factor": 0}, "prefetch_factor"),
         ({"workers": "fibers"}, "'processes' or 'threads'"),
         ({"collate_fn": transforms.as_list, "transform": None}, "needs a transform"),
@@ -206,6 +224,26 @@ def test_wrong_arguments_are_refused(
     assert caught.value.kind == "wrong-call"
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
+
+
+def test_a_loader_takes_what_a_data_loader_takes_for_its_workers(
+    small: PackedFiles, node: Served
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    with keyed(
+        small, node.name, num_workers=1, multiprocessing_context=context, prefetch_factor=None
+    ) as loader:
+        assert sorted(flat(loader)) == sorted(small.keys)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_loader_cannot_be_copied(
+    small: PackedFiles, node: Served, copied: Callable[[Loader], Any]
+) -> None:
+    with keyed(small, node.name) as loader:
+        with pytest.raises(WrongCallError, match="cannot be copied.*make it in each process"):
+            copied(loader)
+        assert sorted(flat(loader)) == sorted(small.keys)
 
 
 def test_a_dataset_that_is_not_there_is_refused(tmp_path: Path, runtime_dir: Path) -> None:

@@ -18,7 +18,8 @@ from torch.utils.data import default_collate
 from transforms import Pair
 
 import gristway.torch
-from gristway import Loader, Sample, collate
+from gristway import Loader, Sample, WrongCallError, collate
+from gristway.torch import StreamDataset
 
 if TYPE_CHECKING:
     from served import Served
@@ -230,3 +231,27 @@ def test_a_tensor_over_a_view_keeps_its_content(dataset: Datasets, node: Served)
                 pass
             iterator = iter(loader)
         assert bytes(kept.tolist()) == content
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        {},
+        {"num_workers": 1, "workers": "threads"},
+        {"num_workers": 1, "multiprocessing_context": "fork"},
+    ],
+    ids=["trainer", "threads", "fork"],
+)
+def test_views_in_a_batch_are_refused_with_what_to_return(
+    small: PackedFiles, node: Served, workers: dict[str, Any]
+) -> None:
+    def view_and_label(sample: Sample) -> Any:
+        return {"data": sample.data, "label": sample.label}
+
+    with Loader(small.path, 10, transform=view_and_label, node=node.name, **workers) as loader:
+        with pytest.raises(WrongCallError, match=r"a memoryview.*return bytes\(sample.data\)"):
+            next(iter(loader))
+    if not workers:
+        stream = StreamDataset(small.path, 10, transform=view_and_label, node=node.idle())
+        with pytest.raises(WrongCallError, match=r"a memoryview.*return bytes\(sample.data\)"):
+            next(iter(stream))

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from gristway.errors import WrongCallError
+
 Collate = Callable[[list[Any]], Any]
 
 
@@ -36,8 +38,25 @@ def default_collate(samples: list[Any]) -> Any:
     if uses_torch():
         from gristway import torch
 
+        _refuse_views(samples[0])
         return torch.default_collate(samples)
     return join([stack(samples)])
+
+
+def _refuse_views(sample: Any) -> None:
+    """Raises if there is a memoryview in what a transform has returned, of which torch would make a
+    tensor for each byte."""
+    if isinstance(sample, memoryview):
+        raise WrongCallError(
+            "the transform returns a memoryview, of which no batch can be made: return"
+            " bytes(sample.data), or decode it"
+        )
+    if isinstance(sample, Mapping):
+        sample = tuple(sample.values())
+    if isinstance(sample, (tuple, list)):
+        for each in sample:
+            if not isinstance(each, (int, float)):
+                _refuse_views(each)
 
 
 class Stack:
@@ -85,6 +104,7 @@ def _leaf(values: Sequence[Any]) -> Stack:
     if uses_torch():
         from gristway import torch
 
+        _refuse_views(first)
         arrays = torch.as_arrays(list(values))
         if arrays is not None:
             return Stack(numpy.stack(arrays), True)

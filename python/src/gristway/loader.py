@@ -10,12 +10,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from multiprocessing.context import BaseContext
 from types import TracebackType
 from typing import Any
 
 from gristway import worker_processes
 from gristway import workers as pools
 from gristway.agreement import Place
+from gristway.arguments import context_of, whole_number
 from gristway.batch import Sample
 from gristway.classes import compare_classes as compare
 from gristway.collate import Collate, labels_array, uses_torch
@@ -31,6 +33,9 @@ _STALL_SHARE = 0.1
 _STALL_AFTER_SECONDS = 10.0
 
 _NODE_ENDS_SECONDS = 0.5
+
+_PREFETCH = 2
+_MOST = 1 << 16  # workers, or batches ahead
 
 
 class Loader:
@@ -62,7 +67,8 @@ class Loader:
         collate_fn: makes a batch of a list of transformed samples, in the training process.
         num_workers: that transform; each batch is shared by all of them. 0: the training process.
         workers: "processes", or "threads" for transforms that leave the interpreter.
-        multiprocessing_context: "fork", "spawn" or "forkserver"; Python's default without it.
+        multiprocessing_context: "fork", "spawn" or "forkserver", or a context of multiprocessing;
+            Python's default without it.
         drop_last: leave out what does not fill a batch on every rank.
         pin_memory: batches are copied to page-locked memory (torch).
         prefetch_factor: batches that are transformed ahead, when there are workers.
@@ -101,10 +107,10 @@ class Loader:
         collate_fn: Collate | None = None,
         num_workers: int = 0,
         workers: str = "processes",
-        multiprocessing_context: str | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
         drop_last: bool = False,
         pin_memory: bool = False,
-        prefetch_factor: int = 2,
+        prefetch_factor: int | None = _PREFETCH,
         persistent_workers: bool = True,
         policy: str = "redirect",
         extent: str | int = "auto",
@@ -124,8 +130,11 @@ class Loader:
         node: str | None = None,
         compare_classes: bool = True,
     ) -> None:
-        if num_workers < 0 or prefetch_factor < 1:
-            raise WrongCallError("num_workers must be 0 or more, and prefetch_factor 1 or more")
+        num_workers = whole_number("num_workers", num_workers, 0, _MOST)
+        if prefetch_factor is None:
+            prefetch_factor = _PREFETCH  # as a DataLoader has it
+        prefetch_factor = whole_number("prefetch_factor", prefetch_factor, 1, _MOST)
+        context_of(multiprocessing_context)  # so that a wrong one is refused now
         if workers not in ("processes", "threads"):
             raise WrongCallError(f"workers must be 'processes' or 'threads', not {workers!r}")
         if collate_fn is not None and transform is None:
@@ -404,6 +413,11 @@ class Loader:
         self._end_workers()
         if self._finalizer.detach():
             self._source.close(_NODE_ENDS_SECONDS)
+
+    def __getstate__(self) -> Any:
+        raise WrongCallError(
+            "a Loader cannot be copied, or sent to another process: make it in each process"
+        )
 
     def __enter__(self) -> Loader:
         return self

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gristway import java
 from gristway.agreement import Agreement, Place, intent, next_place
+from gristway.arguments import is_number, share, whole_number
 from gristway.batch import Batch, Mappings, area_of
 from gristway.connection import Hello, Piece, Welcome
 from gristway.epochs import Reach
@@ -64,14 +65,8 @@ class Reading:
                     f"the path {named!r} has a line break in it, or bytes that are no UTF-8: rename it"
                 )
         path = os.path.realpath(self.path)
-        if not 1 <= self.batch_size <= _MOST_BATCH:
-            raise WrongCallError(f"batch_size must be 1 to {_MOST_BATCH}, not {self.batch_size}")
-        if not 0 <= self.max_damage <= 1:
-            raise WrongCallError(
-                f"max_damage is a share of the samples, 0 to 1 (0.001 is one in a thousand), not"
-                f" {self.max_damage!r}"
-            )
-        if not 0 <= self.storage_timeout <= _LONGEST_TIMEOUT:
+        timeout = self.storage_timeout
+        if not is_number(timeout) or not 0 <= timeout <= _LONGEST_TIMEOUT:
             raise WrongCallError(
                 f"storage_timeout must be 0 to {_LONGEST_TIMEOUT} seconds, not"
                 f" {self.storage_timeout!r}"
@@ -81,19 +76,19 @@ class Reading:
             "mode": self.mode,
             "policy": self.policy,
             "memory": _memory(self.memory),
-            "batch": self.batch_size,
-            "seed": self.seed,
+            "batch": whole_number("batch_size", self.batch_size, 1, _MOST_BATCH),
+            "seed": whole_number("seed", self.seed, -(1 << 63), (1 << 63) - 1),
             "extent": 0 if self.extent == "auto" else _size(self.extent, "extent"),
             "tail": self.tail,
             "strict": "true" if self.strict else "false",
-            "max-damage": float(self.max_damage),
-            "storage-timeout": float(self.storage_timeout),
+            "max-damage": share("max_damage", self.max_damage, " (0.001 is one in a thousand)"),
+            "storage-timeout": float(timeout),
             "ranks": world.size,
             "ranks-here": world.ranks_here,
             "nodes": world.nodes,
             "node": world.node if meeting.point else 0,
-            "exchange": float(self.exchange),
-            "window": self.window,
+            "exchange": share("exchange", self.exchange),
+            "window": whole_number("window", self.window, 0, (1 << 31) - 1),
             "meet": meeting.point,
             "listen": meeting.listen,
             "job": meeting.group,

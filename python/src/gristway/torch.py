@@ -29,6 +29,7 @@ from gristway.callers import (
     is_named_by_accelerate,
 )
 from gristway.classes import compare_classes as compare
+from gristway.collate import default_collate as collated
 from gristway.collate import labels_array
 from gristway.connection import Hello
 from gristway.epochs import UNKNOWN, Reach
@@ -135,7 +136,7 @@ class StreamDataset(IterableDataset[Any]):
         if compare_classes:
             compare(self._source, reading.path)
         self._transform = transform
-        self._collate = collate_fn or default_collate
+        self._collate = collate_fn or collated
         self._ledger = Ledger(0)
         self._place: tuple[int, int] | None = None  # of this process: its next batch
         self._resumes = False

@@ -24,6 +24,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from gristway import shipment
+from gristway.arguments import context_of
 from gristway.batch import Batch, Mappings
 from gristway.collate import Collate, join, stack
 from gristway.errors import Error
@@ -49,13 +50,13 @@ class InProcesses:
         transform: Transform,
         collate_fn: Collate | None,
         workers: int,
-        context: str | None,
+        context: str | multiprocessing.context.BaseContext | None,
         source: Source,
         seed: str,
     ) -> None:
         self._transform = transform
         self._collate = collate_fn
-        self._context = multiprocessing.get_context(context)
+        self._context = context_of(context)
         self._source = source
         self._seed = seed
         self._started = 0

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gristway.arguments import whole_number
 from gristway.errors import WrongCallError
 from gristway.group import Group, find_group
 
@@ -74,6 +75,8 @@ def find_world(rank: int | None, world_size: int | None) -> World:
         raise WrongCallError("give both rank and world_size, or neither")
     if rank is None or world_size is None:
         return _found()
+    world_size = whole_number("world_size", world_size, 1, (1 << 31) - 1)
+    rank = whole_number("rank", rank, -(1 << 31), (1 << 31) - 1)
     if not 0 <= rank < world_size:
         raise WrongCallError(f"there is no rank {rank} in a world of {world_size}")
     try:
