@@ -17,6 +17,7 @@ import org.gristway.handover.HandoverRoom;
 import org.gristway.plan.ExtentCuts;
 import org.gristway.plan.PlanInputs;
 import org.gristway.plan.PlanSettings;
+import org.gristway.plan.PlanStep;
 import org.gristway.plan.ReadPlan;
 import org.gristway.plan.ReadPolicy;
 import org.gristway.plan.Run;
@@ -224,23 +225,23 @@ public final class AskedLoader implements AutoCloseable {
    * As many samples as indices, in one batch. It is the caller's until it is closed.
    *
    * @throws Failure (wrong call) if an index is outside the set, or was asked for before in this
-   *     epoch, nothing has changed then; or if the batches that are open leave no room for another
+   *     epoch, or if the batches that are open leave no room for another; nothing has changed then
    */
   public synchronized Batch get(long... indices) {
     Batch batch = getIfRoom(indices);
     if (batch == null) {
-      Failure full =
-          Failure.wrongCall(
-              "batches that are in use have %d of the %d bytes that they may have at once: close a"
-                  + " batch before asking for more, or give the handover more memory",
-              room.taken(), room.most());
-      failure = full;
-      throw full;
+      throw Failure.wrongCall(
+          "batches that are in use have %d of the %d bytes that they may have at once: close a"
+              + " batch before asking for more, or give the handover more memory",
+          room.taken(), room.most());
     }
     return batch;
   }
 
-  /** The same; null if the batches that are open leave no room, which others may have. */
+  /**
+   * The same; null if the batches that are open leave no room, which others may have. Nothing has
+   * changed then.
+   */
   public synchronized @Nullable Batch getIfRoom(long... indices) {
     check(indices);
     steps.begin(epoch, requests++);
@@ -260,9 +261,11 @@ public final class AskedLoader implements AutoCloseable {
     long start = System.nanoTime();
     try {
       int area = build();
-      return area == AreaQueue.ALL_TAKEN
-          ? null
-          : engine.batch(0, area, epoch, System.nanoTime() - start);
+      if (area == AreaQueue.ALL_TAKEN) {
+        takeBack();
+        return null;
+      }
+      return engine.batch(0, area, epoch, System.nanoTime() - start);
     } catch (InterruptedException stop) {
       failure = stop;
       Thread.currentThread().interrupt();
@@ -271,6 +274,23 @@ public final class AskedLoader implements AutoCloseable {
       failure = thrown;
       throw thrown;
     }
+  }
+
+  /** Makes the last request one that nobody has made. */
+  private void takeBack() {
+    List<AskedSteps.Undone> undone = executor.giveBack();
+    requests--;
+    for (AskedSteps.Undone each : undone) {
+      if (redirect && each.step() instanceof PlanStep.Deliver deliver) {
+        if (deliver.repeat()) {
+          repeats--;
+        } else {
+          answered--;
+          asked[(int) (deliver.request() >>> 6)] &= ~(1L << deliver.request());
+        }
+      }
+    }
+    steps.takeBack(undone);
   }
 
   private int build() throws InterruptedException {

@@ -1,6 +1,7 @@
 package org.gristway.read;
 
 import java.util.ArrayDeque;
+import java.util.List;
 import org.gristway.plan.PlanStep;
 import org.gristway.plan.SampleLayout;
 import org.gristway.plan.StepSource;
@@ -15,14 +16,19 @@ final class AskedSteps implements StepSource {
   /** An index that was asked for; if it must be exactly that sample, then {@code exact}. */
   private record Ask(long index, boolean exact, boolean repeat) {}
 
+  /** A step that was given and not carried out. */
+  record Undone(PlanStep step, long epoch) {}
+
   private final SampleLayout layout;
   private final @Nullable StepSource plan; // none if every sample is asked for exactly
   private final ArrayDeque<Ask> asks = new ArrayDeque<>();
+  private final ArrayDeque<Undone> undone = new ArrayDeque<>(); // they come before the plan's next
   private PlanStep.@Nullable Load heldLoad; // that the plan's next delivery needs, if it needs one
   private PlanStep.@Nullable Deliver held; // the next delivery of the plan
   private PlanStep.@Nullable Deliver loaded; // the delivery whose load has just been returned
   private long epoch;
   private long request;
+  private long planEpoch; // of the plan's last step
   private boolean ofPlan; // the last step was one that the plan does ahead
 
   AskedSteps(SampleLayout layout, @Nullable StepSource plan) {
@@ -48,7 +54,7 @@ final class AskedSteps implements StepSource {
 
   @Override
   public long epoch() {
-    return ofPlan && plan != null ? plan.epoch() : epoch;
+    return ofPlan ? planEpoch : epoch;
   }
 
   @Override
@@ -71,10 +77,10 @@ final class AskedSteps implements StepSource {
       return null;
     }
     if (held == null) {
-      PlanStep step = plan.next();
+      PlanStep step = nextOf(plan);
       if (step instanceof PlanStep.Load load && load.frame() == PlanStep.IN_BATCH) {
         heldLoad = load; // and not told before its delivery is: another read may come between
-        step = plan.next();
+        step = nextOf(plan);
       }
       if (!(step instanceof PlanStep.Deliver deliver)) {
         ofPlan = true;
@@ -83,6 +89,42 @@ final class AskedSteps implements StepSource {
       held = deliver;
     }
     return ask == null ? null : answer(asks.remove(), held);
+  }
+
+  private @Nullable PlanStep nextOf(StepSource source) {
+    Undone first = undone.poll();
+    PlanStep step = first == null ? source.next() : first.step;
+    planEpoch = first == null ? source.epoch() : first.epoch;
+    return step;
+  }
+
+  /**
+   * Takes back all steps of a request from its first delivery on, in their order. The next requests
+   * are answered with their samples.
+   */
+  void takeBack(List<Undone> steps) {
+    if (plan == null) {
+      return; // whoever asks exactly asks again
+    }
+    if (held != null) {
+      undone.push(new Undone(held, planEpoch));
+      held = null;
+    }
+    if (heldLoad != null) {
+      undone.push(new Undone(heldLoad, planEpoch));
+      heldLoad = null;
+    }
+    for (Undone each : steps.reversed()) {
+      boolean isExact =
+          switch (each.step) {
+            case PlanStep.Deliver deliver -> deliver.repeat();
+            case PlanStep.Load load -> load.frame() == PlanStep.IN_BATCH && load.again();
+            default -> false;
+          };
+      if (!isExact) {
+        undone.push(each);
+      }
+    }
   }
 
   private PlanStep answer(Ask ask, PlanStep.Deliver deliver) {

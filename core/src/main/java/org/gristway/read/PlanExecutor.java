@@ -130,6 +130,25 @@ public final class PlanExecutor {
     }
   }
 
+  /** Gives back the steps of a batch that was not built, as there is no memory for it. */
+  List<AskedSteps.Undone> giveBack() {
+    List<AskedSteps.Undone> undone = new ArrayList<>();
+    int place = 0;
+    for (PlanStep step : steps) {
+      if (step instanceof PlanStep.Deliver) {
+        Place.Straight read = places.get(place++).straight;
+        if (read != null) {
+          undone.add(new AskedSteps.Undone(read.load, epoch));
+        }
+      }
+      boolean isLoad = step instanceof PlanStep.Load;
+      undone.add(new AskedSteps.Undone(step, isLoad ? loadEpochs.remove() : epoch));
+    }
+    steps.clear();
+    places.clear();
+    return undone;
+  }
+
   private MemorySegment room(int area, long bytes) {
     MemorySegment memory = areas.reserve(area, bytes);
     tallies.add(ReadCounter.HANDOVER_BYTES, areas.bytes() - areaBytes);

@@ -63,6 +63,47 @@ class AskedAnyTest extends AskedSamples {
     }
   }
 
+  @ParameterizedTest
+  @FieldSource("POLICIES")
+  void a_request_that_there_is_no_room_for_changes_nothing(String policy) {
+    Random random = new Random(Seeds.of("a_request_that_there_is_no_room_for_changes_nothing"));
+    for (int i = 0; i < Thorough.count(4, 60); i++) {
+      LoaderOptions options =
+          LoaderContract.anyOptions(random, policy, Tail.SHORT, 1).withHandover(256 << 10);
+      List<Batch> open = new ArrayList<>();
+      try (AskedLoader loader = AskedLoader.redirected(originals.path(), options)) {
+        for (int epoch = 0; epoch < 3; epoch++) {
+          loader.setEpoch(epoch);
+          Received received = new Received(originals);
+          List<long[]> requests = new ArrayList<>(requests(random, _ -> true, 12));
+          int refused = 0;
+          while (!requests.isEmpty()) {
+            // Not in their order: what is asked for next may be another request.
+            int at = random.nextInt(requests.size());
+            Batch batch = loader.getIfRoom(requests.get(at));
+            if (batch != null) {
+              requests.remove(at);
+              open.add(batch);
+            } else if (refused++ % 3 == 0) {
+              long[] same = requests.get(at);
+              assertFails(Kind.WRONG_CALL, () -> loader.get(same), "close a batch");
+            } else {
+              open.forEach(received::add); // which closes it
+              open.clear();
+            }
+          }
+          open.forEach(received::add);
+          open.clear();
+          if (!policy.equals("unbounded")) { // with which batches have no bytes of samples
+            assertThat(refused).isPositive();
+          }
+          received.assertEachOnce(_ -> true);
+          assertThat(loader.report().samples()).isEqualTo(SAMPLES);
+        }
+      }
+    }
+  }
+
   @Test
   void requests_outside_the_set_are_refused_and_change_nothing() {
     LongPredicate even = sample -> sample % 2 == 0;
