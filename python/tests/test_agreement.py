@@ -457,3 +457,19 @@ def test_where_nobody_has_counted_the_ranks_of_a_machine_it_is_said_how_to(
     assert "rank 1 of this job did not make this loader" in said
     assert "set LOCAL_WORLD_SIZE to the number of ranks on each machine" in said
     assert "rank=0" not in said
+
+
+def test_a_state_that_one_rank_alone_loads_is_called_that(
+    packed: PackedFiles, runtime_dir: Path
+) -> None:
+    program = """
+        loader = Loader(path, 50, memory="1MiB")
+        loader.load_state_dict(loader.state_dict())
+        try:
+            print(len(list(loader)))
+        except Error as refused:
+            print(refused)
+    """
+    said = run_program(packed.path, variables(0), program)
+    assert said.startswith("rank 1 of this job did not load a state into this loader within")
+    assert said.endswith(": call load_state_dict on every rank, and as often\n")

@@ -133,7 +133,9 @@ def difference(rank: int, own: Intent, other_rank: int, other: Intent) -> str | 
     )
 
 
-# What to do where ranks did not come.
+# What ranks did not do that did not come, and what to do.
+_MAKE, _LOAD = "make this loader", "load a state into this loader"
+_LOAD_IT = "call load_state_dict on every rank, and as often"
 _MAKE_IT = (
     "make it on every rank, or pass rank=0, world_size=1 for a loader of one rank alone, such as for"
     " validation"
@@ -144,9 +146,9 @@ _COUNT_THEM = (
 )
 
 
-def _did_not_come(ranks: list[int], seconds: float, what_to_do: str) -> str:
+def _did_not_come(ranks: list[int], deed: str, seconds: float, what_to_do: str) -> str:
     return (
-        f"rank {_listed(ranks)} of this job did not make this loader within {seconds:.0f} s, and the"
+        f"rank {_listed(ranks)} of this job did not {deed} within {seconds:.0f} s, and the"
         f" samples of an epoch are dealt to all ranks: {what_to_do}"
     )
 
@@ -165,9 +167,10 @@ def _twice(rank: int, first: str, second: str) -> str:
 class _Patience:
     """Waits for ranks in growing pauses, and says in the log for which."""
 
-    def __init__(self, seconds: float, what_to_do: str = _MAKE_IT) -> None:
+    def __init__(self, seconds: float, deed: str, what_to_do: str) -> None:
         self._begun = time.monotonic()
         self._seconds = seconds
+        self._deed = deed
         self._what_to_do = what_to_do
         self._pause = 0.002
         self._has_told = False
@@ -176,12 +179,13 @@ class _Patience:
         """Waits a little; raises if it has waited too long."""
         waited = time.monotonic() - self._begun
         if waited > self._seconds:
-            raise WrongCallError(_did_not_come(absent(), waited, self._what_to_do))
+            raise WrongCallError(_did_not_come(absent(), self._deed, waited, self._what_to_do))
         if waited > _TOLD_SECONDS and not self._has_told:
             self._has_told = True
             _log.warning(
-                "waiting for rank %s of this job to make this loader too: %s",
+                "waiting for rank %s of this job to %s too: %s",
                 _listed(absent()),
+                self._deed,
                 self._what_to_do,
             )
         time.sleep(self._pause)
@@ -205,6 +209,7 @@ class Agreement:
         self._is_exact = is_exact
         self._name = f"loader/{_digest(str(place))}"
         self._path = folder / f"{_digest(f'{world.job}/{self._name}')}{_SUFFIX}"
+        self._has_state = place.again > 0  # it was opened anew, to load one
         self._process = os.getpid()
         self._mapped: mmap.mmap | None = None
         self._mapped_by = 0
@@ -266,6 +271,11 @@ class Agreement:
                 f" {failed.strerror}: correct that, or set GRISTWAY_RUNTIME_DIR to another folder"
             ) from None
 
+    def _patience(self, seconds: float, is_counted: bool) -> _Patience:
+        if self._has_state:
+            return _Patience(seconds, _LOAD, _LOAD_IT)
+        return _Patience(seconds, _MAKE, _MAKE_IT if is_counted else _COUNT_THEM)
+
     def is_own(self) -> bool:
         """True in the process that takes part."""
         return self._process == os.getpid()
@@ -300,7 +310,7 @@ class Agreement:
         """Waits until all ranks of the group have told, and raises if one differs. The machine of
         each rank."""
         names = [f"{self._name}/rank/{rank}" for rank in range(self._world.size)]
-        patience = _Patience(_COME_SECONDS)
+        patience = self._patience(_COME_SECONDS, True)
         while True:
             have_come = group.count(f"{self._name}/come") >= self._world.size
             differs = group.said(f"{self._name}/differs")
@@ -422,8 +432,7 @@ class Agreement:
     def check_all_came(self) -> None:
         """Raises if ranks of this machine have not made this loader by the end of an epoch; they are
         given some time."""
-        what_to_do = _MAKE_IT if self._world.is_counted else _COUNT_THEM
-        patience = _Patience(_EPOCH_END_SECONDS, what_to_do)
+        patience = self._patience(_EPOCH_END_SECONDS, self._world.is_counted)
         first = self._world.node * self._world.ranks_here
         while not self._is_complete:
             self.check()
