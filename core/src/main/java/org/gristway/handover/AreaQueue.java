@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,8 +34,8 @@ public final class AreaQueue {
 
     /**
      * One of the free areas, which is removed from them; {@link #NONE} if there is no memory for
-     * what is to be built. Others may be removed too, and must be abandoned later. Is called with
-     * the queue's lock held, and with at least one area.
+     * what is to be built. It may remove further areas; the caller must abandon those afterwards.
+     * Is called with the queue's lock held, and with at least one area.
      *
      * @param free those that were used last come first
      */
@@ -94,6 +95,19 @@ public final class AreaQueue {
         }
       }
       return NONE;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Claims all free areas of a kind; the caller must abandon them. */
+  List<Integer> claimAll(IntPredicate kind) {
+    lock.lock();
+    try {
+      List<Integer> chosen = free.stream().filter(kind::test).toList();
+      free.removeAll(chosen);
+      claimed += chosen.size();
+      return chosen;
     } finally {
       lock.unlock();
     }

@@ -46,21 +46,23 @@ public final class Handover implements AutoCloseable {
   private final List<RankAreas> ranks = new ArrayList<>();
 
   /** The areas of one rank. */
-  public final class RankAreas {
+  public final class RankAreas implements HandoverRoom.Holder {
     private final AreaQueue queue;
     private final HandoverRoom room;
     private final MemorySegment[] areas = new MemorySegment[MOST_AREAS];
     private final long[] offsets = new long[MOST_AREAS];
     private final @Nullable Arena[] mappings = new Arena[MOST_AREAS];
-    // What each may have of the room: the size of its memory, once that is made so.
+    // The bytes of the room that each area was granted; reserve gives its memory this size.
     private final long[] granted = new long[MOST_AREAS];
     private final AtomicLong bytes = new AtomicLong();
     private volatile boolean isRetired;
+    private boolean isClosed;
 
     private RankAreas(int count, HandoverRoom room) {
       this.queue = new AreaQueue(count);
       this.room = room;
       Arrays.fill(areas, MemorySegment.NULL);
+      room.enter(this);
     }
 
     public AreaQueue queue() {
@@ -105,6 +107,15 @@ public final class Handover implements AutoCloseable {
             room.isWaitedFor() ? ", of which one is with the trainer while the next is built" : "",
             HandoverRoom.pages(bytes) * (room.isWaitedFor() ? 2 : 1));
       }
+      int area = claimNow(bytes);
+      if (area == AreaQueue.ALL_TAKEN) {
+        room.callIn(this);
+        area = claimNow(bytes);
+      }
+      return area;
+    }
+
+    private int claimNow(long bytes) throws InterruptedException {
       List<Integer> shed = new ArrayList<>();
       int area = queue.claim(free -> choose(free, bytes, shed), room.isWaitedFor());
       for (int other : shed) {
@@ -114,7 +125,10 @@ public final class Handover implements AutoCloseable {
       return area;
     }
 
-    /** A free area that has the room for a batch, or can be given it; others are taken it from. */
+    /**
+     * Returns a free area that has room for the batch, or can get it, if need be from other free
+     * areas.
+     */
     private int choose(Deque<Integer> free, long bytes, List<Integer> shed) {
       for (int area : free) {
         if (suits(area, bytes)) {
@@ -201,6 +215,18 @@ public final class Handover implements AutoCloseable {
       queue.release(area);
     }
 
+    /** Gives back the room of all free areas: others find none. */
+    @Override
+    public synchronized void giveBackIdle() {
+      if (isClosed) {
+        return;
+      }
+      for (int area : queue.claimAll(area -> granted[area] > 0)) {
+        giveBack(area);
+        queue.abandon(area);
+      }
+    }
+
     private void retire() {
       isRetired = true;
       queue.drain().forEach(this::giveBack);
@@ -245,7 +271,9 @@ public final class Handover implements AutoCloseable {
       }
     }
 
-    private void close() {
+    private synchronized void close() {
+      isClosed = true;
+      room.leave(this);
       for (int area = 0; area < MOST_AREAS; area++) {
         room.change(granted[area], 0);
         granted[area] = 0;

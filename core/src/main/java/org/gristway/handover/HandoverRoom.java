@@ -1,5 +1,7 @@
 package org.gristway.handover;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -15,9 +17,17 @@ public final class HandoverRoom {
 
   private static final long PAGE = 4096;
 
+  /** Has some of the room. */
+  interface Holder {
+
+    /** Gives back what it has and does not use. Any thread may call. */
+    void giveBackIdle();
+  }
+
   private final long most;
   private final boolean isOfRank;
   private final AtomicLong taken = new AtomicLong();
+  private final Set<Holder> holders = ConcurrentHashMap.newKeySet(); // none of them waits
 
   private HandoverRoom(long most, boolean isOfRank) {
     this.most = most;
@@ -57,6 +67,26 @@ public final class HandoverRoom {
   /** True if what nobody uses must not be kept: others may need it. */
   boolean isTight() {
     return !isOfRank && taken.get() > most / 2;
+  }
+
+  /** Notes who may have some of the room, and need not keep it. */
+  void enter(Holder holder) {
+    if (!isOfRank) {
+      holders.add(holder);
+    }
+  }
+
+  void leave(Holder holder) {
+    holders.remove(holder);
+  }
+
+  /** Has all others give back what they do not use. The caller must hold no lock. */
+  void callIn(Holder caller) {
+    for (Holder holder : holders) {
+      if (!holder.equals(caller)) {
+        holder.giveBackIdle();
+      }
+    }
   }
 
   /** The memory that so many bytes take. */

@@ -164,6 +164,35 @@ class HandoverTest {
   }
 
   @Test
+  void what_one_has_released_is_there_for_another_that_finds_no_room() throws Exception {
+    HandoverRoom room = HandoverRoom.ofRequests(1 << 20);
+    try (Handover idle = new Handover(256, 0, List.of(room));
+        Handover handover = new Handover(256, 0, List.of(room))) {
+      for (int i = 0; i < 3; i++) {
+        Handover.RankAreas one = (i % 2 == 0 ? idle : handover).rank(0);
+        Handover.RankAreas other = (i % 2 == 0 ? handover : idle).rank(0);
+        build(one, 400_000);
+        build(one, 100_000);
+        one.release(one.queue().take());
+        build(other, 100_000);
+        assertThat(other.claim(900_000)).isEqualTo(AreaQueue.ALL_TAKEN); // one is in use
+        one.release(one.queue().take());
+        other.release(other.queue().take());
+        build(other, 1_000_000);
+        other.release(other.queue().take());
+      }
+    }
+    assertThat(room.taken()).isZero();
+  }
+
+  private static void build(Handover.RankAreas areas, long bytes) throws InterruptedException {
+    int area = areas.claim(bytes);
+    assertThat(area).isNotNegative();
+    areas.reserve(area, bytes).fill((byte) 1);
+    areas.queue().publish(area);
+  }
+
+  @Test
   void an_area_that_could_not_be_made_larger_does_not_keep_it_from_closing() throws Exception {
     HandoverRoom room = HandoverRoom.ofRank(Long.MAX_VALUE);
     Handover handover = new Handover(4, 0, List.of(room));
