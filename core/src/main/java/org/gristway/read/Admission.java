@@ -78,7 +78,9 @@ public final class Admission {
     long asked = options.handover();
     long all = sum(others, asked == 0 ? LEAST_FREE : times(asked, loaders));
     if (all > available) {
-      throw refused(all, available, options);
+      throw asked > 0 && sum(others, LEAST_FREE) <= available
+          ? handoverRefused(asked, available, available - others)
+          : refused(all, available, options);
     }
     if (asked > 0) {
       return asked;
@@ -99,6 +101,17 @@ public final class Admission {
                 + UnboundedPolicy.NAME
                 + "', with which each reader holds everything"
             : "");
+  }
+
+  /** Refuses a handover that does not fit, where all else does. */
+  private Failure handoverRefused(long asked, long available, long left) {
+    return Failure.environment(
+        "a handover of %d bytes%s does not fit into the %d bytes of memory that are free here: set"
+            + " handover= (--handover) to at most %d bytes, or leave it out",
+        times(asked, loaders),
+        loaders == 1 ? "" : " for all ranks of this machine",
+        available,
+        left);
   }
 
   private static long times(long bytes, int count) {

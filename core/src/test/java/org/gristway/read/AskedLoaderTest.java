@@ -68,6 +68,19 @@ class AskedLoaderTest extends AskedSamples {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
+  void a_handover_that_does_not_fit_is_refused_with_what_would_do(boolean redirect) {
+    long asked = 1L << 50;
+    LoaderOptions tooLarge = OPTIONS.withHandover(asked);
+    assertFails(
+        Kind.ENVIRONMENT,
+        () -> open(tooLarge, redirect),
+        "a handover of " + asked + " bytes",
+        "handover=",
+        "to at most ");
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
   void a_closed_loader_says_so(boolean redirect) {
     AskedLoader loader = open(OPTIONS, redirect);
     loader.close();
