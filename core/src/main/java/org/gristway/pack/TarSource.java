@@ -278,8 +278,7 @@ final class TarSource implements Source {
         throw Failure.damaged("%s is damaged: a header in it fails its checksum", path);
       }
       if (!compressed) {
-        boolean hasData = !entry.isLink() && !entry.isSymbolicLink();
-        dataEnd = file.position() + (hasData ? entry.getSize() : 0);
+        dataEnd = file.position() + entry.getSize(); // pax may store the bytes with a link too
         if (entry.getSize() < 0 || dataEnd > file.size()) {
           throw cutOff();
         }

@@ -260,6 +260,35 @@ class TarSourceTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"tar", "tar.gz"})
+  void a_hard_link_that_has_its_bytes_with_it_is_the_file_that_it_names(String ending)
+      throws IOException {
+    Path file = folder.resolve("linked." + ending);
+    byte[] content = Trees.bytes(new Random(1), 3000);
+    try (OutputStream plain = Files.newOutputStream(file);
+        OutputStream out = ending.equals("tar") ? plain : new GZIPOutputStream(plain);
+        TarArchiveOutputStream tar = new TarArchiveOutputStream(out, "UTF-8")) {
+      for (String name : List.of("a", "b", "c")) {
+        boolean isLink = !name.equals("a");
+        TarArchiveEntry entry =
+            new TarArchiveEntry(name, isLink ? TarConstants.LF_LINK : TarConstants.LF_NORMAL);
+        entry.setLinkName(isLink ? "a" : "");
+        entry.setSize(content.length);
+        tar.putArchiveEntry(entry);
+        tar.write(content);
+        tar.closeArchiveEntry();
+      }
+    }
+    Path dataset = folder.resolve("dataset");
+    Packs.pack(file, dataset);
+    Map<String, Packs.Content> contents = Packs.contents(dataset);
+    assertThat(contents).containsOnlyKeys("a", "b", "c");
+    for (Packs.Content each : contents.values()) {
+      assertThat(each.parts().get("")).isEqualTo(content);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"tar", "tar.gz"})
   void a_sample_with_a_part_that_is_a_link_is_an_error_that_names_it(String ending)
       throws IOException {
     Path tar =
