@@ -202,10 +202,11 @@ public final class NativeFile implements AutoCloseable {
 
   /** Some file systems let a file be opened for direct reads, and then refuse to do them. */
   private int readOnce(MemorySegment target, long length, long offset) throws IOException {
+    boolean wasDirect = direct; // by now another thread may have found out
     try {
       return Posix.read(fd, target, length, offset);
     } catch (PosixException refused) {
-      if (!direct || refused.number() != PosixException.EINVAL) {
+      if (!wasDirect || refused.number() != PosixException.EINVAL) {
         throw refused;
       }
       Posix.readThroughPageCache(fd);
