@@ -30,8 +30,8 @@ final class Door implements AutoCloseable {
   private static final int BACKLOG = 256;
 
   /**
-   * For a visitor to prove itself and to say what it wants. It is more than {@link #COMING_MILLIS},
-   * so that it is always the visitor who gives up: what a visitor takes for done is done.
+   * For a visitor to prove itself and to say what it wants. It is more than {@link #COMING_MILLIS}.
+   * The visitor always gives up first: if it believes that it was let in, it was.
    */
   private static final long HEARING_MILLIS = 10_000;
 

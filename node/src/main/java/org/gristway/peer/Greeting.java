@@ -40,17 +40,26 @@ final class Greeting {
     this.intent = intent;
   }
 
+  /** Is told when all but the last word is said. */
+  interface LastWord {
+
+    /** Ends the time limit, or fails if it has expired: then the last word is not said. */
+    void comes() throws IOException;
+  }
+
   /**
    * Greets the node that listens at the other end.
    *
+   * @param last is told before the word by which the other takes this node for connected
    * @throws MutualProof.OtherSecret if it has another secret
    * @throws IOException if it may be tried again
    * @throws Failure (wrong call) if it is about to do something else
    */
-  void connect(Socket socket, int peer) throws IOException {
+  void connect(Socket socket, int peer, LastWord last) throws IOException {
     proof.connect(socket, peer);
     MutualProof.write(socket, intent);
     compare(MutualProof.read(socket, MOST_INTENT), peer);
+    last.comes();
     socket.getOutputStream().write(READY);
   }
 

@@ -155,8 +155,7 @@ public final class Mesh implements AutoCloseable {
         channel = SocketChannel.open();
         channel.socket().connect(resolved(address), millisTo(deadline));
         try (TimeLimit limit = new TimeLimit(channel, Door.COMING_MILLIS)) {
-          greeting.connect(channel.socket(), node);
-          limit.lift();
+          greeting.connect(channel.socket(), node, limit::lift);
         }
         take(node, channel);
         return;

@@ -22,8 +22,9 @@ import java.util.Arrays;
  *                                  &lt;-   0, and no more; or 1, proof 32
  * </pre>
  *
- * <p>Who connects proves first: a stranger gets nothing to try secrets on. It is told that its
- * proof is wrong, since a connection that merely ends may be tried again.
+ * <p>Who connects proves first, so a stranger never gets a proof with which it could test guessed
+ * secrets. It is told that its proof is wrong, since a connection that merely ends may be tried
+ * again.
  *
  * <p>After that both may say texts, of a length that the other has set. Nothing here has a time
  * limit: that is for {@link TimeLimit}.
@@ -77,6 +78,7 @@ final class MutualProof {
    * Proves itself to the node that listens at the other end, and has it do the same.
    *
    * @throws OtherSecret if it has another secret
+   * @throws Stranger if it is no node
    * @throws IOException if the connection ends before that is known
    */
   void connect(Socket socket, int peer) throws IOException {
@@ -89,7 +91,11 @@ final class MutualProof {
     byte[] said = numbers(own, peer);
     out.write(secret.proof(purpose + " connects", number, others, said));
     out.flush();
-    if (in.readUnsignedByte() != RIGHT
+    int answer = in.readUnsignedByte();
+    if (answer != RIGHT && answer != WRONG) {
+      throw new Stranger("it does not speak as a node does");
+    }
+    if (answer == WRONG
         || !JobSecret.isSame(
             exactly(in, JobSecret.PROOF_BYTES),
             secret.proof(purpose + " listens", number, others, said))) {

@@ -44,8 +44,8 @@ class MeshLossTest extends MeshTesting {
     Socket toSecond = new Socket();
     toFirst.connect(first.address());
     toSecond.connect(second.address());
-    new Greeting(SECRET, 2, "plan=1\n").connect(toFirst, 0);
-    new Greeting(SECRET, 2, "plan=1\n").connect(toSecond, 1);
+    new Greeting(SECRET, 2, "plan=1\n").connect(toFirst, 0, () -> {});
+    new Greeting(SECRET, 2, "plan=1\n").connect(toSecond, 1, () -> {});
     for (CompletableFuture<Void> join : joins) {
       join.get();
     }

@@ -10,8 +10,10 @@ import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -35,6 +37,55 @@ class MeshStrangersTest extends MeshTesting {
         .isInstanceOf(Failure.class)
         .hasMessageContaining("node 1")
         .hasMessageContaining("has not come within 1 s");
+  }
+
+  @Test
+  void a_service_that_is_no_node_is_not_taken_for_one_with_another_secret() throws Exception {
+    CompletableFuture<Void> greets;
+    try (ServerSocket service = new ServerSocket(0)) {
+      String greeting = "SSH-2.0-Service_9.6p1 Somewhere or other\r\n";
+      greets = CompletableFuture.runAsync(() -> greetAll(service, greeting), THREADS);
+      Mesh mesh = mesh(2, 2, 1, SECRET, "plan=1\n");
+      InetSocketAddress address = new InetSocketAddress("127.0.0.1", service.getLocalPort());
+      assertThatThrownBy(() -> mesh.join(List.of(address, mesh.address()), 1))
+          .isInstanceOf(Failure.class)
+          .hasMessageContaining("node 0")
+          .hasMessageContaining("it does not speak as a node does")
+          .hasMessageNotContaining("secret");
+    }
+    greets.get();
+  }
+
+  /** Greets all who come, as many services do, until it is closed. */
+  private static void greetAll(ServerSocket service, String greeting) {
+    byte[] bytes = greeting.getBytes(StandardCharsets.US_ASCII);
+    while (!service.isClosed()) {
+      try (Socket socket = service.accept()) {
+        socket.getOutputStream().write(bytes);
+        socket.getInputStream().readAllBytes(); // until the other has gone
+      } catch (IOException gone) {
+        // The next may come.
+      }
+    }
+  }
+
+  @Test
+  void one_whose_time_is_up_before_its_last_word_is_not_taken_for_connected() throws Exception {
+    Mesh mesh = mesh(2, 2, 0, SECRET, "plan=1\n");
+    try (Socket late = new Socket()) {
+      late.connect(mesh.address());
+      assertThatThrownBy(
+              () ->
+                  new Greeting(SECRET, 1, "plan=1\n")
+                      .connect(
+                          late,
+                          0,
+                          () -> {
+                            throw new SocketTimeoutException("it takes too long");
+                          }))
+          .isInstanceOf(SocketTimeoutException.class);
+    }
+    impostor(mesh).close(); // it comes again, and is let in
   }
 
   @Test

@@ -172,7 +172,7 @@ abstract class MeshTesting {
             THREADS);
     Socket socket = new Socket();
     socket.connect(mesh.address());
-    new Greeting(SECRET, 1, "plan=1\n").connect(socket, 0);
+    new Greeting(SECRET, 1, "plan=1\n").connect(socket, 0, () -> {});
     joined.get();
     return socket;
   }
