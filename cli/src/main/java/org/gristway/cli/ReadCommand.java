@@ -103,7 +103,8 @@ final class ReadCommand implements CliCommand {
   @Option(
       names = "--storage-timeout",
       paramLabel = "SECONDS",
-      description = "Try reads again for so long that the disk or the mount fails (default: 30).")
+      description =
+          "How many seconds to retry a read that the disk or the mount has failed (default: 30).")
   private long storageTimeout = LoaderOptions.DEFAULT_STORAGE_TIMEOUT.toSeconds();
 
   @Option(

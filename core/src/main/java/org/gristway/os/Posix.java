@@ -54,7 +54,7 @@ public final class Posix {
   /** Make a file without a name, in the folder that is named. Not every file system can. */
   public static final int NAMELESS = 0x400000 | DIRECTORY;
 
-  /** A file that everybody may read and write whom the process's umask lets. */
+  /** A file that anybody may read and write, as far as the process's umask allows. */
   private static final int FOR_ALL = 0666;
 
   /** A file that nobody but its owner may read or write, from its first moment on. */

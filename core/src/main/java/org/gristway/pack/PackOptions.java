@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param stemParts in folders and zips too, files that share their path up to the name's first dot
  *     are the parts of one sample, as in tars
  * @param labels where labels come from
- * @param classesOf the dataset whose classes have the numbers that folders get here too; null if
- *     they are numbered in the order of their names
+ * @param classesOf the dataset whose class numbers are used for the folders here too; null if they
+ *     are numbered in the order of their names
  * @param skipUnreadable leave out what cannot be read, instead of publishing nothing
  * @param force replace the dataset that is there
  * @param threads that read and write at once; what is written does not depend on it

@@ -30,8 +30,8 @@ final class SecondLook {
   /**
    * Reads a sample again; true if it has arrived now.
    *
-   * @param unread why the first look has read nothing; the storage was tried for long enough then,
-   *     and is tried this once
+   * @param unread the failure of the first read, or null if it gave bytes; after a failure the
+   *     storage is tried only once more, without waiting
    * @throws Failure if it is damaged and too much is, or if it cannot be read
    */
   boolean arrives(long sample, long epoch, MemorySegment target, @Nullable Failure unread) {

@@ -15,12 +15,12 @@ import org.gristway.os.PrivateMemory;
  * A mapped file in blocks, each of which is held against its checksum when it is first touched. Any
  * thread may ask until the arena of the mapping is closed.
  *
- * <p>Whoever looks something up and is done believes a block that has passed once. For a run that
- * lasts for days that is not enough: the file may be written over, and a page that comes back from
- * a rotten medium is not what it was. So blocks may be made to <em>hold</em>: the front of the
- * file, which is asked for all the time, is copied as it passes and read from the copy only. Of the
- * rest there is a checksum for each {@link #PIECE} bytes, taken as a block passes, and what is
- * asked for by {@link #bytes} is copied and held against these each time.
+ * <p>A short look-up may trust a block that has passed its checksum once. For a run that lasts for
+ * days that is not enough: the file may be written over, and a page that comes back from a rotten
+ * medium is not what it was. So blocks may be made to <em>hold</em>: the front of the file, which
+ * is asked for all the time, is copied as it passes and read from the copy only. Of the rest there
+ * is a checksum for each {@link #PIECE} bytes, taken as a block passes, and what is asked for by
+ * {@link #bytes} is copied and held against these each time.
  */
 final class CheckedBlocks {
 
