@@ -18,7 +18,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -43,6 +45,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 90, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MeetingTest {
 
+  private static final Set<Integer> PORTS = ConcurrentHashMap.newKeySet();
   private static final JobSecret SECRET = JobSecret.of("a secret of this test");
   private static final InetAddress LOOPBACK = InetAddress.getLoopbackAddress();
 
@@ -53,9 +56,14 @@ class MeetingTest {
     return new InetSocketAddress(LOOPBACK, 20_000 + node);
   }
 
+  /** A port that is free and no other test's: they run at the same time. */
   private static MeetingPoint.Host somewhere() throws Exception {
-    try (ServerSocket free = new ServerSocket(0, 1, LOOPBACK)) {
-      return new MeetingPoint.Host(new InetSocketAddress(LOOPBACK, free.getLocalPort()));
+    while (true) {
+      try (ServerSocket free = new ServerSocket(0, 1, LOOPBACK)) {
+        if (PORTS.add(free.getLocalPort())) {
+          return new MeetingPoint.Host(new InetSocketAddress(LOOPBACK, free.getLocalPort()));
+        }
+      }
     }
   }
 
