@@ -43,8 +43,8 @@ final class TarSource implements Source {
   private static final int LINK_NAME_FIELD = 157; // where it begins; as long
   private static final AtomicLong SOURCES = new AtomicLong();
 
-  /** Files that hard links name are kept in mind. */
-  private static final int MOST = 1_000_000;
+  /** Files that hard links name are kept in memory: so many fit well into a heap of 256 MiB. */
+  private static final int MOST = 300_000;
 
   private final Path path;
   private final boolean compressed;

@@ -3,6 +3,7 @@ package org.gristway.pack;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.gristway.pack.Packs.assertFails;
 
+import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -256,6 +257,28 @@ class TarSourceTest {
     for (Packs.Content content : contents.values()) {
       assertThat(content.parts().get("")).isEqualTo("./a".getBytes(StandardCharsets.UTF_8));
     }
+  }
+
+  @Test
+  void hard_links_to_more_files_than_fit_into_memory_are_refused_with_what_to_do()
+      throws IOException {
+    Path file = folder.resolve("linked.tar.gz");
+    try (OutputStream plain = Files.newOutputStream(file);
+        OutputStream out = new BufferedOutputStream(new GZIPOutputStream(plain), 1 << 16);
+        TarArchiveOutputStream tar = new TarArchiveOutputStream(out, "UTF-8")) {
+      for (int i = 0; i <= 300_000; i++) {
+        TarArchiveEntry entry = new TarArchiveEntry("link" + i, TarConstants.LF_LINK);
+        entry.setLinkName("file" + i);
+        tar.putArchiveEntry(entry);
+        tar.closeArchiveEntry();
+      }
+    }
+    assertFails(
+        Kind.ENVIRONMENT,
+        () -> Packs.pack(file, folder.resolve("dataset")),
+        "hard links to more than 300000 files",
+        "extract it");
+    Packs.assertHolds(folder, "linked.tar.gz");
   }
 
   @ParameterizedTest
