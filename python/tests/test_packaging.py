@@ -157,6 +157,7 @@ with gristway.Loader(sys.argv[1], batch_size=1, memory="64MiB") as loader:
 """
 
 
+@pytest.mark.thorough
 def test_a_wheel_with_a_runtime_needs_no_java(tmp_path: Path, runtime_dir: Path) -> None:
     checkout = tmp_path / "checkout"
     checkout.mkdir()

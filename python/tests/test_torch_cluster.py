@@ -56,7 +56,7 @@ class Place:
     inside: Callable[[int], list[str]] = lambda node: []
 
 
-@pytest.fixture(params=["namespaces", pytest.param("loopback", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["namespaces", "loopback"])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if request.param == "loopback":
         yield Place()
@@ -110,6 +110,7 @@ def _noted(folder: Path, last: int | None = None) -> Counter[tuple[int, int]]:
     return counted
 
 
+@pytest.mark.thorough
 def test_a_machine_is_killed_and_named_and_the_job_goes_on_with_the_one_that_is_left(
     pictures: Pictures,
     runtime_dir: Path,

@@ -21,7 +21,7 @@ def packed(dataset: Callable[..., PackedFiles]) -> PackedFiles:
     return dataset(samples=103, size=(200, 2000), labels=4)
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.thorough)])
 def test_the_workers_of_the_next_epoch_find_the_node_when_its_folder_was_removed(
     packed: PackedFiles, runtime_dir: Path, context: str
 ) -> None:

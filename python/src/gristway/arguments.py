@@ -25,10 +25,14 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
 
 
 def share(name: str, value: Any, example: str = "") -> float:
-    """A share of the samples."""
-    if not is_number(value) or not 0 <= value <= 1:
+    """A share of the samples, as a number or in digits."""
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not 0 <= number <= 1:
         raise WrongCallError(f"{name} is a share of the samples, 0 to 1{example}, not {value!r}")
-    return float(value)
+    return number
 
 
 def is_number(value: Any) -> bool:

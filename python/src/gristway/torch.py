@@ -166,6 +166,9 @@ class StreamDataset(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._check_reader()
+        # One that is worked on, and those that are on their way to the trainer. Before anything asks
+        # the node: it is told when it is first spoken to.
+        self._source.expect(1 + _MOST_SHIPPED)
         self._source.settle()
         worker, workers, seed = _worker()
         named, step = None, worker
@@ -180,8 +183,6 @@ class StreamDataset(IterableDataset[Any]):
         _warn_of_skipping(skipped, begun, self._in_trainer)
         self._source.tell_reach(begun.left)
         self._place = (begun.epoch, step)
-        # One that is worked on, and those that are on their way to the trainer.
-        self._source.expect(1 + _MOST_SHIPPED)
         return self._batches(begun, step, ahead)
 
     def _check_reader(self) -> None:
