@@ -131,7 +131,7 @@ class Patient:
         return self.process.stdout.readline().strip()
 
     def refusal(self) -> str:
-        """Has it make its loader; what that raises."""
+        """Tells it to make its loader, and returns what that raises."""
         assert self.process.stdin is not None
         self.process.stdin.write("go\n")
         self.process.stdin.flush()

@@ -206,6 +206,7 @@ class StreamDataset(IterableDataset[Any]):
         shipped: list[weakref.ref[Shipment]] = []
         worker, workers, _ = _worker()
         epoch, number, named, *_ = begun
+        total = len(self)
         while True:
             shipped = _await_copies(shipped)
             batch = self._source.batch(epoch, step, workers)
@@ -214,7 +215,7 @@ class StreamDataset(IterableDataset[Any]):
             self._ledger.note_asked(number, worker, step + 1)
             now = Reach.of(epoch, step + 1, ahead, named)
             self._source.follow(now)
-            if step + 1 == len(self):
+            if step + 1 == total:
                 self._source.tell_reach(now)
             step += workers
             result = self._made(batch)

@@ -17,7 +17,7 @@ public final class HandoverRoom {
 
   private static final long PAGE = 4096;
 
-  /** Has some of the room. */
+  /** Whoever uses a part of the room. */
   interface Holder {
 
     /** Gives back what it has and does not use. Any thread may call. */
@@ -80,7 +80,7 @@ public final class HandoverRoom {
     holders.remove(holder);
   }
 
-  /** Has all others give back what they do not use. The caller must hold no lock. */
+  /** Asks all others to give back what they do not use. The caller must hold no lock. */
   void callIn(Holder caller) {
     for (Holder holder : holders) {
       if (!holder.equals(caller)) {
